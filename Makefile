@@ -1,0 +1,40 @@
+# `make demo` and `make test` need only Python (3.11 or later) and make; everything else is installed into .venv.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test lint bench results clean
+
+help:  ## List what can be made
+	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
+
+$(READY): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev,data]'
+	@touch $(READY)
+
+setup: $(READY)  ## Make .venv with everything in it
+
+demo: $(READY)  ## Watch an embedded example stream until it rings
+	$(BIN)/tocsin demo
+
+test: $(READY)  ## Run all tests
+	$(BIN)/python -m pytest
+
+lint: $(READY)  ## Style, strict types, import contracts
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(READY)  ## Speed, side by side with alibi-detect in an environment of its own
+	$(BIN)/python -m benchmarks.speed
+
+results: $(READY)  ## The accuracy and power figures of docs/results/core.md (about half an hour)
+	$(BIN)/python -m benchmarks.promise
+	$(BIN)/python -m benchmarks.power
+
+clean:  ## Remove what was made
+	rm -rf $(VENV) .peer-venv build dist

@@ -1,0 +1,28 @@
+"""Sequential change detection with a known false alarm rate."""
+
+from tocsin.calibration.result import Calibration
+from tocsin.detector import Detector
+from tocsin.errors import InputError, MissingExtraError, NotFittedError, StorageError, TocsinError
+from tocsin.kernels import Gaussian
+from tocsin.outcomes import Outcome, Outcomes
+from tocsin.statistics import LSDD, MMD, Custom, MeanShift
+from tocsin.statistics.base import Channel
+
+__all__ = [
+    "LSDD",
+    "MMD",
+    "Calibration",
+    "Channel",
+    "Custom",
+    "Detector",
+    "Gaussian",
+    "InputError",
+    "MeanShift",
+    "MissingExtraError",
+    "NotFittedError",
+    "Outcome",
+    "Outcomes",
+    "StorageError",
+    "TocsinError",
+]
+__version__ = "0.1.0"

@@ -1,0 +1,1 @@
+"""Calibration: null paths in, thresholds out. Nothing here knows which statistic it serves."""

@@ -1,0 +1,68 @@
+"""Many channels to one path: each is measured against its own null law, and the loudest speaks."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tocsin.compute.arrays import Array, Float32Array, Float64Array, Int64Array
+
+LEAST_TAIL = 1e-3
+"""The normalising quantile only balances the channels: it need not be as rare as an alarm."""
+
+TIE_BREAKER = 2.0**-16
+"""Ties are broken by a seeded coin worth this part of the distance from a channel's mean to its quantile: far above the
+rounding of float32 kernels, far below anything that a detection depends on. On data with atoms it is the coin that rings
+with the right probability when a statistic sits exactly on its threshold; on continuous data it changes nothing."""
+
+
+@dataclass(frozen=True)
+class Normaliser:
+    """u^k = (S^k - centre_k) / scale_k, the path max_k u^k + coin. A single channel keeps its own units."""
+
+    centre: Float64Array
+    scale: Float64Array
+    tie: float
+
+    @classmethod
+    def learn(cls, paths: Float32Array, alpha: float) -> Normaliser:
+        """From (channels, P, T) null paths: means, and quantiles at a tail of alpha / channels or LEAST_TAIL."""
+        flat = paths.reshape(len(paths), -1).astype(np.float64)
+        centre = flat.mean(1)
+        tail = max(alpha / len(flat), LEAST_TAIL)
+        scale = np.quantile(flat, 1 - tail, axis=1) - centre
+        # A channel that never moves (say, a window that sees one constant value) cannot ring: any scale will do.
+        scale = np.where(scale > 0, scale, np.maximum(np.abs(flat).max(1), 1.0))
+        if len(flat) == 1:
+            return cls(np.zeros(1), np.ones(1), TIE_BREAKER * float(scale[0]))
+        return cls(centre, scale, TIE_BREAKER)
+
+    def paths(self, channels: Float32Array, coins: Float64Array) -> Float64Array:
+        """(channels, P, T) to (P, T)."""
+        if len(channels) == 1:
+            return np.asarray(channels[0] + self.tie * coins)
+        best = (channels[0] - self.centre[0]) / self.scale[0]
+        for path, centre, scale in zip(channels[1:], self.centre[1:], self.scale[1:], strict=True):
+            np.maximum(best, (path - centre) / scale, out=best)
+        return np.asarray(best + self.tie * coins)
+
+    def statistics(self, channels: Float64Array, coins: Float64Array) -> tuple[Float64Array, Int64Array]:
+        """(n, channels) of the live stream to the path and the channel that speaks; NaN and 0 until windows are full."""
+        scores = (channels - self.centre) / self.scale
+        loudest: Array = scores.argmax(1)
+        return scores[np.arange(len(scores)), loudest] + self.tie * coins, loudest
+
+
+def coins(seed: int, run: int, first: int, count: int) -> Float64Array:
+    """The uniform numbers of tests first, first + 1, ... of a run: a hash of seed, run and test, so never stored.
+
+    Salmon et al. (2011) call this a counter-based generator; the mixing is splitmix64 (Steele et al. 2014).
+    """
+    with np.errstate(over="ignore"):
+        state = np.uint64(seed % 2**64) + np.uint64(run) * np.uint64(0xD1342543DE82EF95)
+        x = state + (np.arange(first, first + count, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
+        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        x ^= x >> np.uint64(31)
+    return (x >> np.uint64(11)).astype(np.float64) * 2.0**-53

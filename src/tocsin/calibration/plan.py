@@ -1,0 +1,104 @@
+"""What to simulate: how streams are drawn, how long they are, how many, and which tests share a threshold."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+
+from tocsin.compute.arrays import Int64Array
+from tocsin.errors import InputError
+from tocsin.samplers import BootstrapStreams, Sampler, SplitStreams
+
+Mode = Literal["steady", "paper", "fixed"]
+
+PAPER_PATHS = 25_000
+"""Paths of the paper's experiments, and the default of its two modes."""
+
+STEADY_WINDOWS = 8
+"""Tests after the transient, in windows: long enough that filling the window is a small part of the work."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A calibration to be run.
+
+    mode: 'steady', 'paper' or 'fixed'.  alpha: the rate of false alarms per test, 1 / ERT.
+    sampler: draws the null streams.  edges: tests edges[b] to edges[b + 1] - 1 share a threshold.
+    paths: how many streams.  block: how many of them are simulated in one piece, from one seed.
+    """
+
+    mode: Mode
+    ert: float
+    windows: tuple[int, ...]
+    sampler: Sampler
+    edges: Int64Array
+    paths: int
+    block: int
+
+    @property
+    def alpha(self) -> float:
+        return 1 / self.ert
+
+    @property
+    def tests(self) -> int:
+        return int(self.edges[-1])
+
+    @property
+    def blocks(self) -> int:
+        return -(-self.paths // self.block)
+
+
+def make_plan(
+    mode: Mode, ert: float, windows: tuple[int, ...], count: int, *, bootstraps: bool, error: float, paths: int | None
+) -> Plan:
+    """Plan a calibration of `count` reference points to a Monte Carlo error `error` of the rate of alarms."""
+    widest, alpha = windows[-1], 1 / ert
+    sampler: Sampler
+    if mode == "steady":
+        steady = STEADY_WINDOWS * widest
+        if bootstraps:
+            steady = min(steady, max(widest, math.ceil(ert)))
+            sampler = BootstrapStreams(count, 2 * widest - 1 + steady, copies=_copies(count))
+        else:
+            # Streams take their points from the reference: not more than a quarter of it, if windows allow.
+            length = max(2 * widest, min(2 * widest - 1 + steady, count // 4))
+            steady = length - 2 * widest + 1
+            sampler = SplitStreams(count, length)
+        edges = transient_edges(widest, steady)
+        reach_steady, ring = (1 - alpha) ** widest, 1 - (1 - alpha) ** steady
+        paths = paths or math.ceil(1 / (error**2 * reach_steady * ring))
+    elif mode == "paper":
+        sampler, edges = SplitStreams(count, 2 * widest - 1), np.arange(widest + 1)
+        paths = paths or PAPER_PATHS
+    elif mode == "fixed":
+        sampler, edges = SplitStreams(count, widest), np.array([0, 1])
+        paths = paths or PAPER_PATHS
+    else:
+        known = ", ".join(repr(name) for name in get_args(Mode))
+        raise InputError(f"calibration={mode!r} is unknown; choose one of {known}.")
+    if mode != "steady" and paths < ert:
+        raise InputError(
+            f"paths={paths} is too few for ert={ert:g}: a threshold that one path in {ert:g} exceeds needs at least as "
+            f"many paths. Give paths={math.ceil(20 * ert)} or more, or calibration='steady', which pools over time."
+        )
+    work = sampler.length * (widest if mode == "steady" else sampler.length)
+    return Plan(mode, ert, windows, sampler, edges, paths, block=min(max(2**20 // work, 4), 4096))
+
+
+def transient_edges(widest: int, steady: int) -> Int64Array:
+    """Stretches for the first `widest` tests, each a quarter as long as the time before it; then one for the rest.
+
+    Thresholds fall quickly at first and ever more slowly, so tests far from the start can share theirs.
+    """
+    edges = [0]
+    while edges[-1] < widest:
+        edges.append(min(edges[-1] + max(1, edges[-1] // 4), widest))
+    return np.array([*edges, widest + steady])
+
+
+def _copies(count: int) -> int:
+    """Pseudo-references: more for small references, where each costs little and differs much from the others."""
+    return min(max(2**18 // count, 64), 512)

@@ -1,0 +1,122 @@
+"""Null paths to thresholds: one recursion for every statistic and every mode.
+
+Tests are grouped in *stretches* that share a threshold. Going through them in order, a stretch's threshold is the one
+at which the paths still quiet would ring at the rate alpha within it,
+
+    (paths that ring in the stretch) / (tests until they do, or to its end) = alpha,
+
+and the paths that ring are dropped. Stretches of one test are the paper's Algorithm 3; a single one is Algorithm 2; a
+long last stretch pools the steady state.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tocsin.compute.arrays import BoolArray, Float64Array, Int32Array, Int64Array
+
+
+@dataclass(frozen=True)
+class Records:
+    """Null paths, reduced to where each reaches a new maximum within each stretch.
+
+    That is all that a first passage of any threshold depends on, it is exact, and it is far smaller than the paths.
+    Arrays of one entry per record, path by path: its path, its stretch, its test within the stretch (from 1), its value.
+    """
+
+    path: Int32Array
+    stretch: Int32Array
+    step: Int32Array
+    value: Float64Array
+    paths: int
+
+    @classmethod
+    def merge(cls, pieces: Sequence[Records]) -> Records:
+        """Several sets of paths as one."""
+        shifts = np.cumsum([0, *(piece.paths for piece in pieces)])
+        shifted = [piece.path + np.int32(shift) for piece, shift in zip(pieces, shifts[:-1], strict=True)]
+        return cls(
+            np.concatenate(shifted),
+            np.concatenate([piece.stretch for piece in pieces]),
+            np.concatenate([piece.step for piece in pieces]),
+            np.concatenate([piece.value for piece in pieces]),
+            int(shifts[-1]),
+        )
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A threshold and what it rests on."""
+
+    threshold: float
+    alarms: float
+    tests: float
+
+
+def thresholds(records: Records, edges: Int64Array, alpha: float) -> list[Stretch]:
+    """The threshold of every stretch edges[b] <= test < edges[b + 1], at a rate of alpha per test."""
+    quiet = np.ones(records.paths, dtype=bool)
+    order = np.argsort(records.stretch, kind="stable")
+    bounds = np.searchsorted(records.stretch[order], np.arange(len(edges)))
+    out = []
+    for b in range(len(edges) - 1):
+        here = order[bounds[b] : bounds[b + 1]]
+        path, step, value = records.path[here], records.step[here], records.value[here]
+        at_risk = quiet[path]
+        curve = passage_curve(path[at_risk], step[at_risk], value[at_risk], int(edges[b + 1] - edges[b]))
+        stretch = curve.at_rate(alpha)
+        out.append(stretch)
+        quiet &= ~_rang(path, value, stretch.threshold, records.paths)
+    return out
+
+
+@dataclass(frozen=True)
+class PassageCurve:
+    """For every threshold: how many paths pass it, and how many tests are made until they do.
+
+    Arrays over the sorted values at which anything changes; entry i holds for thresholds from value[i] on.
+    """
+
+    value: Float64Array
+    alarms: Float64Array
+    tests: Float64Array
+
+    def at_rate(self, alpha: float) -> Stretch:
+        """The threshold at which alarms / tests = alpha, interpolated between the values seen.
+
+        One test is taken off: for stretches of a single test this makes the threshold numpy's default quantile, as in
+        the paper, and the mean run length over many calibrations right.
+        """
+        rate = self.alarms / np.maximum(self.tests - 1, 1)
+        above = int(np.searchsorted(-rate, -alpha))  # the first entry at or below alpha
+        if above == 0:
+            return Stretch(float(self.value[0]), float(self.alarms[0]), float(self.tests[0]))
+        weight = (rate[above - 1] - alpha) / (rate[above - 1] - rate[above])
+        threshold = self.value[above - 1] + weight * (self.value[above] - self.value[above - 1])
+        alarms = self.alarms[above - 1] + weight * (self.alarms[above] - self.alarms[above - 1])
+        tests = self.tests[above - 1] + weight * (self.tests[above] - self.tests[above - 1])
+        return Stretch(float(threshold), float(alarms), float(tests))
+
+
+def passage_curve(path: Int32Array, step: Int32Array, value: Float64Array, length: int) -> PassageCurve:
+    """First passages as a function of the threshold, from records in path order.
+
+    As the threshold rises past a record, its path's first passage moves on to the path's next record, or, after the
+    last, the path is quiet to the end.
+    """
+    last = np.concatenate([path[1:] != path[:-1], [True]])
+    following = np.where(last, length, np.concatenate([step[1:], [0]]))
+    order = np.argsort(value, kind="stable")
+    paths = int(last.sum())
+    alarms = paths - np.cumsum(last[order])
+    tests = paths + np.cumsum((following - step)[order])
+    return PassageCurve(value[order], alarms.astype(np.float64), tests.astype(np.float64))
+
+
+def _rang(path: Int32Array, value: Float64Array, threshold: float, paths: int) -> BoolArray:
+    rang = np.zeros(paths, dtype=bool)
+    rang[path[value > threshold]] = True
+    return rang

@@ -1,0 +1,51 @@
+"""What a calibration found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tocsin.calibration.plan import Mode
+from tocsin.compute.arrays import Float64Array
+
+
+@dataclass(frozen=True, eq=False)
+class Calibration:
+    """Thresholds, and what they rest on.
+
+    mode: 'steady', 'paper' or 'fixed'.
+    ert: the promise, in tests between false alarms.
+    thresholds: of the first, second, ... test with full windows; the last one holds from then on.
+    paths, tests: how many null streams were simulated, and the tests of each.
+    alarms: first alarms of these streams that the last threshold rests on.
+    references: 'bootstrap' (each stream tested against one of `copies` pseudo-references) or 'split' (against the
+        reference points that it leaves out).
+    compared: reference points that the live detector compares with.
+    seconds: how long it took.
+    """
+
+    mode: Mode
+    ert: float
+    thresholds: Float64Array
+    paths: int
+    tests: int
+    alarms: float
+    references: str
+    copies: int
+    compared: int
+    seconds: float
+
+    @property
+    def threshold(self) -> float:
+        """The threshold once the transient is over."""
+        return float(self.thresholds[-1])
+
+    @property
+    def error(self) -> float:
+        """Monte Carlo error of the rate of false alarms in the long run (one standard deviation, relative)."""
+        return float(max(self.alarms, 1.0) ** -0.5)
+
+    def __repr__(self) -> str:
+        return (
+            f"Calibration(mode={self.mode!r}, ert={self.ert:g}, threshold={self.threshold:.6g}, "
+            f"error={self.error:.1%}, paths={self.paths}, seconds={self.seconds:.2f})"
+        )

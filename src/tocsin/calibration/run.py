@@ -1,0 +1,93 @@
+"""Run a plan: simulate null paths block by block, keep their records, find the thresholds."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from types import ModuleType
+
+import numpy as np
+
+from tocsin.calibration.normalise import Normaliser
+from tocsin.calibration.plan import Plan
+from tocsin.calibration.recursion import Records, thresholds
+from tocsin.calibration.result import Calibration
+from tocsin.compute.arrays import Float32Array
+from tocsin.execution import Executor
+from tocsin.samplers import BootstrapStreams, Streams
+
+Progress = Callable[[int, int], None]
+"""Called with (done, total) as work goes on."""
+
+NullPaths = Callable[[Streams], Float32Array]
+
+PILOT_PATHS = 2000
+PILOT_PATHS_OF_ONE_CHANNEL = 200
+
+PILOT, MAIN = 1, 2
+"""Which part of a calibration a block's seed is for."""
+
+
+def calibrate(
+    plan: Plan,
+    null: NullPaths,
+    channels: int,
+    *,
+    seed: int,
+    compute: ModuleType,
+    executor: Executor,
+    progress: Progress,
+) -> tuple[Calibration, Normaliser]:
+    """Thresholds for the paths that `null` makes of the plan's streams, and the way channels become one path."""
+    began = time.perf_counter()
+    normaliser = _pilot(plan, null, channels, seed, compute, executor)
+
+    def simulate(block: int) -> Records:
+        rng = np.random.default_rng([seed, MAIN, block])
+        count = min(plan.block, plan.paths - block * plan.block)
+        streams = plan.sampler.draw(rng, count, compute)
+        paths = normaliser.paths(null(streams), streams.coins[:, : plan.tests])
+        return Records(*compute.records(paths, plan.edges), paths=count)
+
+    pieces = []
+    for records in executor.map(simulate, range(plan.blocks)):
+        pieces.append(records)
+        progress(len(pieces), plan.blocks)
+    stretches = thresholds(Records.merge(pieces), plan.edges, plan.alpha)
+    sizes = np.diff(plan.edges)
+    sizes[-1] = 1
+    bootstrap = isinstance(plan.sampler, BootstrapStreams)
+    return (
+        Calibration(
+            mode=plan.mode,
+            ert=plan.ert,
+            thresholds=np.repeat([stretch.threshold for stretch in stretches], sizes),
+            paths=plan.paths,
+            tests=plan.tests,
+            alarms=stretches[-1].alarms,
+            references="bootstrap" if bootstrap else "split",
+            copies=plan.sampler.copies if isinstance(plan.sampler, BootstrapStreams) else 0,
+            compared=plan.sampler.count - (0 if bootstrap else plan.sampler.length),
+            seconds=time.perf_counter() - began,
+        ),
+        normaliser,
+    )
+
+
+def _pilot(
+    plan: Plan, null: NullPaths, channels: int, seed: int, compute: ModuleType, executor: Executor
+) -> Normaliser:
+    """A few short paths, to measure the channels against each other (and one alone, for the size of its ties)."""
+    widest = plan.windows[-1]
+    paths = PILOT_PATHS if channels > 1 else PILOT_PATHS_OF_ONE_CHANNEL
+    length = min(plan.sampler.length, 2 * widest if channels > 1 else widest)
+    sampler = replace(plan.sampler, length=length)
+    size = max(1, min(plan.block, paths))
+
+    def simulate(block: int) -> Float32Array:
+        rng = np.random.default_rng([seed, PILOT, block])
+        return null(sampler.draw(rng, size, compute))
+
+    pieces = list(executor.map(simulate, range(-(-paths // size))))
+    return Normaliser.learn(np.concatenate(pieces, axis=1), plan.alpha)

@@ -1,0 +1,484 @@
+"""The hot functions, compiled for the CPU. `numpy_` has the same ones in plain NumPy: read those first.
+
+Shapes: N reference points of d coordinates, P null streams of L points, T tests of each (T = L - max(windows) + 1),
+G pseudo-references, m features. Channels are ordered width by width, then window by window.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tocsin.compute.arrays import Float32Array, Float64Array, Int32Array, Int64Array
+from tocsin.compute.jit import LANES, distance_strip, distance_tile, exact, float_of_bits, jit
+
+STRIP = 4 * LANES
+CHUNK = 8 * STRIP
+
+
+@exact
+def exponential(x: np.float32) -> np.float32:
+    """exp(x) for x <= 0 to 1e-7: powers of two by their bits, a polynomial of degree 7 for the rest; 0 below -87."""
+    if x < np.float32(-87.0):
+        x = np.float32(-87.0)
+    n = np.floor(x * np.float32(1.4426950408889634) + np.float32(0.5))
+    # ln 2 in two parts, the first with few bits, so that the remainder is exact.
+    r = x - n * np.float32(0.693359375)
+    r = r + n * np.float32(2.12194440e-4)
+    p = np.float32(1.9875691500e-4)
+    p = p * r + np.float32(1.3981999507e-3)
+    p = p * r + np.float32(8.3334519073e-3)
+    p = p * r + np.float32(4.1665795894e-2)
+    p = p * r + np.float32(1.6666665459e-1)
+    p = p * r + np.float32(5.0000001201e-1)
+    p = p * r * r + r + np.float32(1.0)
+    scaled: np.float32 = p * float_of_bits((np.int32(n) + np.int32(127)) << np.int32(23))
+    return scaled
+
+
+@jit
+def exponentials(x: Float32Array) -> Float32Array:
+    out = np.empty_like(x)
+    for i in range(x.size):
+        out[i] = exponential(x[i])
+    return out
+
+
+@jit
+def _all_widths(squares: Float32Array, multipliers: Float32Array, kernels: Float32Array) -> None:
+    """kernels[w] = exp(-multipliers[w] * squares); a multiplier of 0 stands for the fourth power of the width before."""
+    n = squares.size
+    for w in range(multipliers.size):
+        line = kernels[w]
+        multiplier = multipliers[w]
+        if multiplier > 0:
+            for j in range(n):
+                line[j] = exponential(-multiplier * squares[j])
+        else:
+            before = kernels[w - 1]
+            for j in range(n):
+                square = before[j] * before[j]
+                line[j] = square * square
+
+
+@jit
+def _total(values: Float32Array) -> np.float32:
+    total = np.float32(0.0)
+    for j in range(values.size):
+        total += values[j]
+    return total
+
+
+@jit
+def gaussian_row_sums(
+    points: Float32Array, count: int, queries: Float32Array, own: Int64Array, multipliers: Float32Array
+) -> Float64Array:
+    n = queries.shape[1]
+    sums = np.zeros((multipliers.size, n))
+    squares = np.empty((1, CHUNK), np.float32)
+    kernels = np.empty((multipliers.size, CHUNK), np.float32)
+    for start in range(0, count, CHUNK):
+        size = min(CHUNK, count - start)
+        for q in range(n):
+            for j in range(0, size, STRIP):
+                distance_strip(points, start + j, queries, q, squares, j)
+            _all_widths(squares[0, :size], multipliers, kernels)
+            inside = start <= own[q] < start + size
+            for w in range(multipliers.size):
+                if inside:
+                    kernels[w, own[q] - start] = 0
+                sums[w, q] += np.float64(_total(kernels[w, :size]))
+    return sums
+
+
+@jit
+def gaussian_block(
+    points: Float32Array, start: int, stop: int, queries: Float32Array, own: Int64Array, multipliers: Float32Array
+) -> Float32Array:
+    n, size = queries.shape[1], stop - start
+    block = np.empty((multipliers.size, n, size), np.float32)
+    squares = np.empty((1, size + STRIP), np.float32)
+    kernels = np.empty((multipliers.size, size), np.float32)
+    for q in range(n):
+        for j in range(0, size, STRIP):
+            distance_strip(points, start + j, queries, q, squares, j)
+        _all_widths(squares[0, :size], multipliers, kernels)
+        for w in range(multipliers.size):
+            if start <= own[q] < stop:
+                kernels[w, own[q] - start] = 0
+            block[w, q] = kernels[w]
+    return block
+
+
+@jit
+def _window_pairs(
+    points: Float32Array,
+    table: Float32Array,
+    stream: Int32Array,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    neutral: Float32Array,
+    reach: int,
+    gathered: Float32Array,
+    squares: Float32Array,
+    kernels: Float32Array,
+    ahead: Float32Array,
+    behind: Float64Array,
+    pairs: Float64Array,
+) -> None:
+    """pairs[w, v, test] = sum of k over the pairs of each window; ahead and behind: sums over later and earlier points.
+
+    A pair enters ahead[i] once, when its later point arrives, so a window's sum is that of its points' `ahead`,
+    whatever the window: all windows share one pass, and nothing is ever subtracted.
+    """
+    length, widest, widths = stream.size, windows[-1], multipliers.size
+    tabulated = table.size > 0
+    for t in range(length):
+        for k in range(points.shape[1]):
+            gathered[k, t] = points[stream[t], k]
+    ahead[:] = 0
+    for block in range(0, length, 4):
+        base = max(0, block - reach + 1)
+        if not tabulated:
+            for j in range(0, block + 3 - base, LANES):
+                distance_tile(gathered, base + j, gathered, block, squares, j)
+        for row in range(min(4, length - block)):
+            t = block + row
+            low = max(0, t - reach + 1)
+            n = t - low
+            own = stream[t]
+            earlier = stream[low:t]
+            if tabulated:
+                line = table[own]
+                for j in range(n):
+                    kernels[0, j] = line[earlier[j]]
+            else:
+                _all_widths(squares[row, low - base : low - base + n], multipliers, kernels)
+            for w in range(widths):
+                kernel, sums, same = kernels[w], ahead[w, low:t], neutral[w, own]
+                for j in range(n):
+                    if earlier[j] == own:
+                        kernel[j] = same
+                    sums[j] += kernel[j]
+                behind[w, t] = _total(kernel[:n])
+                if t >= widest - 1:
+                    total, end = 0.0, t
+                    for v in range(windows.size):
+                        begin = t - windows[v] + 1
+                        total += _total(ahead[w, begin:end])
+                        pairs[w, v, t - widest + 1] = 2 * total
+                        end = begin
+
+
+@jit
+def _combine(
+    pairs: Float64Array, windows: Int64Array, offset: float, linear: Float64Array, w: int, out: Float32Array
+) -> None:
+    """out[v, test] = offset + pairs / (W (W - 1)) + the window's mean of `linear`; linear holds running sums from 0."""
+    widest = windows[-1]
+    for v in range(windows.size):
+        window = windows[v]
+        for test in range(out.shape[1]):
+            end = test + widest
+            mean = (linear[end] - linear[end - window]) / window
+            out[v, test] = offset + pairs[w, v, test] / (window * (window - 1)) + mean
+
+
+@jit
+def pair_bootstrap_paths(
+    points: Float32Array,
+    table: Float32Array,
+    streams: Int32Array,
+    copies: Int32Array,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    neutral: Float32Array,
+    offset: Float64Array,
+    linear: Float32Array,
+) -> Float32Array:
+    (count, length), widths, widest = streams.shape, multipliers.size, windows[-1]
+    gathered = np.zeros((points.shape[1], length + STRIP), np.float32)
+    squares = np.empty((4, widest + STRIP), np.float32)
+    kernels, ahead = np.empty((widths, widest), np.float32), np.empty((widths, length), np.float32)
+    behind, running = np.empty((widths, length)), np.zeros(length + 1)
+    pairs = np.empty((widths, windows.size, length - widest + 1))
+    out = np.empty((widths * windows.size, count, length - widest + 1), np.float32)
+    for p in range(count):
+        stream = streams[p]
+        _window_pairs(
+            points, table, stream, windows, multipliers, neutral, widest,
+            gathered, squares, kernels, ahead, behind, pairs,
+        )  # fmt: skip
+        for w in range(widths):
+            terms = linear[copies[p], w]
+            for t in range(length):
+                running[t + 1] = running[t] + terms[stream[t]]
+            first = w * windows.size
+            _combine(pairs, windows, offset[w, copies[p]], running, w, out[first : first + windows.size, p])
+    return out
+
+
+@jit
+def pair_split_paths(
+    points: Float32Array,
+    table: Float32Array,
+    streams: Int32Array,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    row_sums: Float64Array,
+) -> Float32Array:
+    (count, length), widths, widest = streams.shape, multipliers.size, windows[-1]
+    kept = row_sums.shape[1] - length
+    gathered = np.zeros((points.shape[1], length + STRIP), np.float32)
+    squares = np.empty((4, length + STRIP), np.float32)
+    kernels, ahead = np.empty((widths, length), np.float32), np.empty((widths, length), np.float32)
+    behind, running = np.empty((widths, length)), np.zeros(length + 1)
+    pairs = np.empty((widths, windows.size, length - widest + 1))
+    out = np.empty((widths * windows.size, count, length - widest + 1), np.float32)
+    neutral = np.zeros((widths, row_sums.shape[1]), np.float32)
+    for p in range(count):
+        stream = streams[p]
+        _window_pairs(
+            points, table, stream, windows, multipliers, neutral, length,
+            gathered, squares, kernels, ahead, behind, pairs,
+        )  # fmt: skip
+        for w in range(widths):
+            among_kept = np.sum(row_sums[w])
+            for t in range(length):
+                within = behind[w, t] + ahead[w, t]
+                across = row_sums[w, stream[t]] - within
+                running[t + 1] = running[t] - 2 * across / kept
+                among_kept -= 2 * across + within
+            first = w * windows.size
+            offset = among_kept / (kept * (kept - 1.0))
+            _combine(pairs, windows, offset, running, w, out[first : first + windows.size, p])
+    return out
+
+
+@jit
+def pair_advance(
+    buffer: Float32Array,
+    ahead: Float32Array,
+    linear: Float64Array,
+    position: int,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    offset: Float64Array,
+    block: Float32Array,
+    block_linear: Float64Array,
+    start: int,
+    stop: int,
+    out: Float64Array,
+) -> int:
+    widths, widest, capacity = multipliers.size, windows[-1], ahead.shape[1]
+    squares = np.empty((1, widest + STRIP), np.float32)
+    kernels = np.empty((widths, widest), np.float32)
+    for i in range(start, stop):
+        if position == capacity:
+            keep = widest - 1
+            for k in range(buffer.shape[0]):
+                buffer[k, :keep] = buffer[k, capacity - keep : capacity]
+            for w in range(widths):
+                ahead[w, :keep] = ahead[w, capacity - keep : capacity].copy()
+                linear[w, :keep] = linear[w, capacity - keep : capacity].copy()
+            position = keep
+        t = position
+        low = max(0, t - widest + 1)
+        n = t - low
+        for k in range(buffer.shape[0]):
+            buffer[k, t] = block[k, i]
+        for j in range(0, n, STRIP):
+            distance_strip(buffer, low + j, buffer, t, squares, j)
+        _all_widths(squares[0, :n], multipliers, kernels)
+        for w in range(widths):
+            kernel, sums = kernels[w], ahead[w, low:t]
+            for j in range(n):
+                sums[j] += kernel[j]
+            ahead[w, t] = 0
+            linear[w, t] = block_linear[w, i]
+            first, pairs, mean, end = w * windows.size, 0.0, linear[w, t], t
+            for v in range(windows.size):
+                begin = t - windows[v] + 1
+                if begin < 0:
+                    out[i - start, first + v] = np.nan
+                    continue
+                pairs += _total(ahead[w, begin:end])
+                mean += np.sum(linear[w, begin:end])
+                window = windows[v]
+                out[i - start, first + v] = offset[w] + 2 * pairs / (window * (window - 1)) + mean / window
+                end = begin
+        position += 1
+    return position
+
+
+@jit
+def feature_bootstrap_paths(
+    features: Float64Array,
+    streams: Int32Array,
+    copies: Int32Array,
+    windows: Int64Array,
+    excess: Float64Array,
+    offset: Float64Array,
+    linear: Float64Array,
+    quadratic: float,
+) -> Float32Array:
+    (count, length), m, widest = streams.shape, features.shape[1], windows[-1]
+    out = np.empty((windows.size, count, length - widest + 1), np.float32)
+    sums = np.empty((windows.size, m))
+    repeats = np.empty(length)
+    running = np.zeros(length + 1)
+    for p in range(count):
+        stream, terms = streams[p], linear[copies[p]]
+        sums[:] = 0
+        repeats[:] = 0
+        for t in range(length):
+            own = stream[t]
+            running[t + 1] = running[t] + terms[own]
+            low = max(0, t - widest + 1)
+            extra, earlier, later = excess[own], stream[low:t], repeats[low:t]
+            for j in range(t - low):
+                if earlier[j] == own:
+                    later[j] += extra
+            doubled, end = 0.0, t
+            for v in range(windows.size):
+                window, total = windows[v], sums[v]
+                begin = t - window + 1
+                for k in range(m):
+                    total[k] += features[own, k]
+                if begin > 0:
+                    old = stream[begin - 1]
+                    for k in range(m):
+                        total[k] -= features[old, k]
+                if t >= widest - 1:
+                    doubled += np.sum(repeats[begin:end])
+                    end = begin
+                    length_squared = 0.0
+                    for k in range(m):
+                        length_squared += total[k] * total[k]
+                    square = (length_squared + 2 * doubled) / (window * window)
+                    mean = (running[t + 1] - running[begin]) / window
+                    out[v, p, t - widest + 1] = offset[copies[p]] + quadratic * square + mean
+    return out
+
+
+@jit
+def feature_split_paths(
+    features: Float64Array, streams: Int32Array, windows: Int64Array, signed: bool
+) -> Float32Array:
+    (count, length), (n, m), widest = streams.shape, features.shape, windows[-1]
+    out = np.empty((windows.size, count, length - widest + 1), np.float32)
+    everything = np.zeros(m)
+    for i in range(n):
+        everything += features[i]
+    running = np.zeros((length + 1, m))
+    for p in range(count):
+        for t in range(length):
+            running[t + 1] = running[t] + features[streams[p, t]]
+        kept = (everything - running[length]) / (n - length)
+        for v in range(windows.size):
+            window = windows[v]
+            for test in range(length - widest + 1):
+                end = test + widest
+                value = 0.0
+                for k in range(m):
+                    difference = (running[end, k] - running[end - window, k]) / window - kept[k]
+                    value += difference if signed else difference * difference
+                out[v, p, test] = value
+    return out
+
+
+@jit
+def feature_advance(
+    buffer: Float64Array,
+    linear: Float64Array,
+    sums: Float64Array,
+    position: int,
+    windows: Int64Array,
+    quadratic: float,
+    block: Float64Array,
+    block_linear: Float64Array,
+    start: int,
+    stop: int,
+    out: Float64Array,
+) -> int:
+    (capacity, m), widest = buffer.shape, windows[-1]
+    for i in range(start, stop):
+        if position == capacity:
+            # The oldest point is still needed once: it leaves the widest window below.
+            buffer[:widest] = buffer[capacity - widest :].copy()
+            linear[:widest] = linear[capacity - widest :].copy()
+            position = widest
+            # Summing the windows anew keeps the rounding of add and subtract from piling up.
+            for v in range(windows.size):
+                sums[v] = 0
+                for j in range(widest - windows[v], widest):
+                    sums[v] += buffer[j]
+        t = position
+        buffer[t] = block[i]
+        linear[t] = block_linear[i]
+        for v in range(windows.size):
+            window, total = windows[v], sums[v]
+            begin = t - window + 1
+            total += buffer[t]
+            if begin > 0:
+                total -= buffer[begin - 1]
+            out[i - start, v] = np.nan
+            if begin >= 0:
+                square = 0.0
+                for k in range(m):
+                    square += total[k] * total[k]
+                out[i - start, v] = quadratic * square / (window * window) + np.sum(linear[begin : t + 1]) / window
+        position += 1
+    return position
+
+
+@jit
+def records(paths: Float64Array, edges: Int64Array) -> tuple[Int32Array, Int32Array, Int32Array, Float64Array]:
+    size = 0
+    for p in range(paths.shape[0]):
+        for b in range(edges.size - 1):
+            best = -np.inf
+            for t in range(edges[b], edges[b + 1]):
+                if paths[p, t] > best:
+                    best = paths[p, t]
+                    size += 1
+    path, stretch, step = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int32)
+    value = np.empty(size)
+    size = 0
+    for p in range(paths.shape[0]):
+        for b in range(edges.size - 1):
+            best = -np.inf
+            for t in range(edges[b], edges[b + 1]):
+                if paths[p, t] > best:
+                    best = paths[p, t]
+                    path[size], stretch[size], step[size] = p, b, t - edges[b] + 1
+                    value[size] = best
+                    size += 1
+    return path, stretch, step, value
+
+
+@jit
+def distinct_streams(uniforms: Float64Array, n: int) -> Int32Array:
+    count, length = uniforms.shape
+    streams = np.empty((count, length), np.int32)
+    deck = np.arange(n).astype(np.int32)
+    for p in range(count):
+        for t in range(length):
+            other = t + np.int64(uniforms[p, t] * (n - t))
+            deck[t], deck[other] = deck[other], deck[t]
+            streams[p, t] = deck[t]
+    return streams
+
+
+__all__ = [
+    "distinct_streams",
+    "exponentials",
+    "feature_advance",
+    "feature_bootstrap_paths",
+    "feature_split_paths",
+    "gaussian_block",
+    "gaussian_row_sums",
+    "pair_advance",
+    "pair_bootstrap_paths",
+    "pair_split_paths",
+    "records",
+]

@@ -1,0 +1,255 @@
+"""The hot functions in plain NumPy: what `numba_` computes, to be read, and to check it against.
+
+Shapes: N reference points of d coordinates, P null streams of L points, T tests of each (T = L - max(windows) + 1),
+G pseudo-references, m features. Channels are ordered width by width, then window by window.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tocsin.compute.arrays import Array, Float32Array, Float64Array, Int32Array, Int64Array
+
+
+def exponentials(x: Float32Array) -> Float32Array:
+    return np.exp(x)
+
+
+def _gaussian(a: Array, b: Array, multipliers: Float32Array) -> Float64Array:
+    """k_w(a_i, b_j) for points as rows; (widths, len(a), len(b))."""
+    squares = np.sum((a[:, None, :].astype(np.float64) - b[None, :, :]) ** 2, axis=-1)
+    return np.stack([np.exp(-m * squares) for m in _expanded(multipliers)])
+
+
+def _expanded(multipliers: Float32Array) -> list[float]:
+    """A multiplier of 0 stands for the fourth power of the width before it."""
+    out: list[float] = []
+    for multiplier in multipliers:
+        out.append(float(multiplier) if multiplier > 0 else 4 * out[-1])
+    return out
+
+
+def gaussian_row_sums(
+    points: Float32Array, count: int, queries: Float32Array, own: Int64Array, multipliers: Float32Array
+) -> Float64Array:
+    """sum_{i != own[q]} k_w(x_i, queries[:, q]) over the first `count` columns of points; (widths, n)."""
+    sums = np.empty((len(multipliers), queries.shape[1]))
+    for q in range(queries.shape[1]):
+        sums[:, q] = gaussian_block(points, 0, count, queries[:, q : q + 1], own[q : q + 1], multipliers)[:, 0].sum(-1)
+    return sums
+
+
+def gaussian_block(
+    points: Float32Array, start: int, stop: int, queries: Float32Array, own: Int64Array, multipliers: Float32Array
+) -> Array:
+    """k_w(x_i, queries[:, q]) for start <= i < stop, 0 where i = own[q]; (widths, n, stop - start)."""
+    block = _gaussian(queries.T, points[:, start:stop].T, multipliers)
+    for q in np.flatnonzero((own >= start) & (own < stop)):
+        block[:, q, own[q] - start] = 0
+    return block
+
+
+def _stream_kernels(points: Array, table: Array, stream: Array, multipliers: Float32Array) -> Float64Array:
+    """The kernel matrix of one stream, zero on its diagonal; (widths, L, L)."""
+    if table.size:
+        kernels = table[np.ix_(stream, stream)][None].astype(np.float64)
+    else:
+        kernels = _gaussian(points[stream], points[stream], multipliers)
+    kernels[:, np.arange(stream.size), np.arange(stream.size)] = 0
+    return kernels
+
+
+def _pair_path(kernels: Array, offset: Array, linear: Array, windows: Int64Array) -> Array:
+    """offset + sum_{i != j} k / (W (W - 1)) + mean linear over each window, from (widths, L, L) and (widths, L)."""
+    widest = int(windows[-1])
+    tests = kernels.shape[1] - widest + 1
+    out = np.empty((len(kernels), len(windows), tests))
+    for v, window in enumerate(windows):
+        for test in range(tests):
+            inside = slice(test + widest - window, test + widest)
+            pairs = kernels[:, inside, inside].sum((1, 2)) / (window * (window - 1))
+            out[:, v, test] = offset + pairs + linear[:, inside].mean(1)
+    return out.reshape(-1, tests)
+
+
+def pair_bootstrap_paths(
+    points: Float32Array,
+    table: Float32Array,
+    streams: Int32Array,
+    copies: Int32Array,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    neutral: Float32Array,
+    offset: Float64Array,
+    linear: Float32Array,
+) -> Array:
+    """MMD paths of streams, each against its pseudo-reference `copies[p]`; (channels, P, T).
+
+    points (N, d), or the kernel matrix `table` (N, N) if it is not empty; neutral (widths, N) replaces the kernel of a
+    point with itself; offset (widths, G) and linear (G, widths, N) are A^g and -2 c_j^g.
+    """
+    paths = []
+    for stream, copy in zip(streams, copies, strict=True):
+        kernels = _stream_kernels(points, table, stream, multipliers)
+        same = stream[:, None] == stream[None, :]
+        np.fill_diagonal(same, False)
+        kernels = np.where(same, neutral[:, stream][:, :, None], kernels)
+        paths.append(_pair_path(kernels, offset[:, copy], linear[copy][:, stream], windows))
+    return np.stack(paths, axis=1).astype(np.float32)
+
+
+def pair_split_paths(
+    points: Float32Array,
+    table: Float32Array,
+    streams: Int32Array,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    row_sums: Float64Array,
+) -> Array:
+    """MMD paths of streams, each against the M = N - L reference points that are not in it; (channels, P, T)."""
+    kept = row_sums.shape[1] - streams.shape[1]
+    paths = []
+    for stream in streams:
+        kernels = _stream_kernels(points, table, stream, multipliers)
+        across = row_sums[:, stream] - kernels.sum(2)
+        among_kept = row_sums.sum(1) - 2 * across.sum(1) - kernels.sum((1, 2))
+        paths.append(_pair_path(kernels, among_kept / (kept * (kept - 1)), -2 * across / kept, windows))
+    return np.stack(paths, axis=1).astype(np.float32)
+
+
+def pair_advance(
+    buffer: Float32Array,
+    ahead: Float32Array,
+    linear: Float64Array,
+    position: int,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    offset: Float64Array,
+    block: Float32Array,
+    block_linear: Float64Array,
+    start: int,
+    stop: int,
+    out: Float64Array,
+) -> int:
+    """Append the columns start..stop of `block` to the recent points and write each one's channels to `out`; the new position.
+
+    buffer (d, capacity + padding) holds recent points from column 0 to `position`; ahead[w, i] is the sum of k_w between
+    point i and those after it; linear[w, i] is -2 c(x_i). When the buffer is full its tail moves to the front.
+    """
+    widest, capacity = int(windows[-1]), ahead.shape[1]
+    for i in range(start, stop):
+        if position == capacity:
+            for array in (buffer, ahead, linear):
+                array[:, : widest - 1] = array[:, capacity - widest + 1 : capacity].copy()
+            position = widest - 1
+        recent = slice(max(0, position - widest + 1), position)
+        buffer[:, position] = block[:, i]
+        ahead[:, recent] += _gaussian(buffer[:, recent].T, block[:, i : i + 1].T, multipliers)[:, :, 0]
+        ahead[:, position] = 0
+        linear[:, position] = block_linear[:, i]
+        position += 1
+        for v, window in enumerate(windows):
+            inside = slice(max(0, position - window), position)
+            pairs = 2 * ahead[:, inside].sum(1, dtype=np.float64) / (window * (window - 1))
+            value = offset + pairs + linear[:, inside].mean(1)
+            out[i - start, v :: len(windows)] = value if position >= window else np.nan
+    return position
+
+
+def feature_bootstrap_paths(
+    features: Float64Array,
+    streams: Int32Array,
+    copies: Int32Array,
+    windows: Int64Array,
+    excess: Float64Array,
+    offset: Float64Array,
+    linear: Float64Array,
+    quadratic: float,
+) -> Array:
+    """offset[g] + quadratic |mean feature of the window|^2 + mean linear[g], a point drawn twice never meeting itself.
+
+    excess (N,): what to add to the product of a point's feature with itself to make it neutral. (windows, P, T).
+    """
+    widest, tests = int(windows[-1]), streams.shape[1] - int(windows[-1]) + 1
+    out = np.empty((len(windows), len(streams), tests))
+    for p, (stream, copy) in enumerate(zip(streams, copies, strict=True)):
+        for v, window in enumerate(windows):
+            for test in range(tests):
+                inside = stream[test + widest - window : test + widest]
+                same = inside[:, None] == inside[None, :]
+                np.fill_diagonal(same, False)
+                repeats = (same * excess[inside]).sum()
+                square = (features[inside].mean(0) ** 2).sum() + repeats / window**2
+                out[v, p, test] = offset[copy] + quadratic * square + linear[copy, inside].mean()
+    return out.astype(np.float32)
+
+
+def feature_split_paths(features: Float64Array, streams: Int32Array, windows: Int64Array, signed: bool) -> Array:
+    """|window's mean - mean of the points outside the stream|^2, or the difference itself (signed); (windows, P, T)."""
+    widest, tests = int(windows[-1]), streams.shape[1] - int(windows[-1]) + 1
+    out = np.empty((len(windows), len(streams), tests))
+    for p, stream in enumerate(streams):
+        kept = np.delete(features, stream, axis=0).mean(0)
+        for v, window in enumerate(windows):
+            for test in range(tests):
+                difference = features[stream[test + widest - window : test + widest]].mean(0) - kept
+                out[v, p, test] = difference.sum() if signed else (difference**2).sum()
+    return out.astype(np.float32)
+
+
+def feature_advance(
+    buffer: Float64Array,
+    linear: Float64Array,
+    sums: Float64Array,
+    position: int,
+    windows: Int64Array,
+    quadratic: float,
+    block: Float64Array,
+    block_linear: Float64Array,
+    start: int,
+    stop: int,
+    out: Float64Array,
+) -> int:
+    """As `pair_advance`, for features: buffer (capacity, m), linear (capacity,); `sums` is scratch of the fast version."""
+    capacity, widest = len(buffer), int(windows[-1])
+    for i in range(start, stop):
+        if position == capacity:
+            buffer[:widest] = buffer[capacity - widest :].copy()
+            linear[:widest] = linear[capacity - widest :].copy()
+            position = widest
+        buffer[position], linear[position] = block[i], block_linear[i]
+        position += 1
+        for v, window in enumerate(windows):
+            inside = slice(max(0, position - window), position)
+            sums[v] = buffer[inside].sum(0)
+            value = quadratic * (sums[v] ** 2).sum() / window**2 + linear[inside].mean()
+            out[i - start, v] = value if position >= window else np.nan
+    return position
+
+
+def records(paths: Float64Array, edges: Int64Array) -> tuple[Array, Array, Array, Array]:
+    """Where each path reaches a new maximum within each stretch edges[b] <= test < edges[b + 1].
+
+    Returns path, stretch, step (1 for the stretch's first test) and value of every record, path by path.
+    """
+    found = []
+    for p, path in enumerate(paths):
+        for b, (start, stop) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+            best = np.maximum.accumulate(path[start:stop])
+            new = np.flatnonzero(np.concatenate([[True], best[1:] > best[:-1]]))
+            found.extend((p, b, i + 1, best[i]) for i in new)
+    path, stretch, step, value = zip(*found, strict=True)
+    integers = (np.array(column, np.int32) for column in (path, stretch, step))
+    return (*integers, np.array(value))
+
+
+def distinct_streams(uniforms: Float64Array, n: int) -> Int32Array:
+    """Streams of distinct indices below n: the first cards of a deck shuffled by `uniforms`; (P, L)."""
+    streams = np.empty(uniforms.shape, np.int32)
+    deck = np.arange(n, dtype=np.int32)
+    for p, row in enumerate(uniforms):
+        for t, u in enumerate(row):
+            other = t + int(u * (n - t))
+            deck[t], deck[other] = deck[other], deck[t]
+        streams[p] = deck[: len(row)]
+    return streams

@@ -1,0 +1,82 @@
+"""What a detector answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tocsin.compute.arrays import BoolArray, Float64Array, Int64Array
+from tocsin.statistics.base import Channel
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of one observation.
+
+    time: observations in this run so far, this one included.
+    alarm: whether the statistic exceeds the threshold.
+    statistic, threshold: NaN while a cold detector's windows fill. One channel is in its own units; several are
+        each measured against their own null law, and the statistic is the largest.
+    channel: the channel that spoke; None while windows fill.
+    """
+
+    time: int
+    alarm: bool
+    statistic: float
+    threshold: float
+    channel: Channel | None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """The outcomes of a block of observations, an array entry each; indexing or iterating gives `Outcome`s.
+
+    loudest: index into `channels` of the channel that spoke.
+    """
+
+    time: Int64Array
+    alarm: BoolArray
+    statistic: Float64Array
+    threshold: Float64Array
+    loudest: Int64Array
+    channels: tuple[Channel, ...]
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __getitem__(self, i: int) -> Outcome:
+        full = not np.isnan(self.statistic[i])
+        return Outcome(
+            int(self.time[i]),
+            bool(self.alarm[i]),
+            float(self.statistic[i]),
+            float(self.threshold[i]),
+            self.channels[self.loudest[i]] if full else None,
+        )
+
+    def first(self, count: int) -> Outcomes:
+        """The first `count` of them."""
+        columns = (self.time, self.alarm, self.statistic, self.threshold, self.loudest)
+        return Outcomes(*(column[:count] for column in columns), channels=self.channels)
+
+    @classmethod
+    def join(cls, pieces: Sequence[Outcomes]) -> Outcomes:
+        """Outcomes of blocks that follow each other, as one."""
+        return cls(
+            np.concatenate([piece.time for piece in pieces]),
+            np.concatenate([piece.alarm for piece in pieces]),
+            np.concatenate([piece.statistic for piece in pieces]),
+            np.concatenate([piece.threshold for piece in pieces]),
+            np.concatenate([piece.loudest for piece in pieces]),
+            pieces[0].channels,
+        )
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        rang = np.flatnonzero(self.alarm)
+        where = f", first at row {rang[0]}" if len(rang) else ""
+        return f"Outcomes({len(self)} observations, {len(rang)} alarms{where})"

@@ -1,0 +1,125 @@
+"""What a statistic is to the rest of Tocsin: null paths for calibration, and a live twin that computes the same path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, Protocol
+
+import numpy as np
+
+from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
+from tocsin.execution import Executor
+from tocsin.samplers import Streams
+
+Points = Any
+"""A sequence of observations: a float64 array (n, d), or a list of any objects for kernels and functions that take them."""
+
+NullPaths = Callable[[Streams], Float32Array]
+"""Null streams to the paths of every channel; (channels, P, T) with T = L - max(windows) + 1."""
+
+Parts = dict[str, Any]
+"""What a file holds of an object: arrays, numbers, strings, and lists or dicts of these."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One of the paths that a detector follows: a statistic, over a window, at a kernel width (if it has one)."""
+
+    statistic: str
+    window: int
+    width: float | None = None
+
+    def __str__(self) -> str:
+        width = "" if self.width is None else f", width {self.width:.4g}"
+        return f"{self.statistic}, window {self.window}{width}"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a statistic is prepared with."""
+
+    windows: tuple[int, ...]
+    compute: ModuleType
+    executor: Executor
+    rng: np.random.Generator
+
+    @property
+    def window_array(self) -> Int64Array:
+        return np.array(self.windows, dtype=np.int64)
+
+
+class Statistic(Protocol):
+    """A configuration: small, frozen, and without data."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def takes_objects(self) -> bool:
+        """Whether observations may be anything, or must be rows of numbers."""
+
+    def holds_out(self, count: int, windows: tuple[int, ...]) -> int:
+        """How many of `count` reference points it sets aside for itself; they leave the reference."""
+
+    def prepare(self, points: Points, held_out: Points, setting: Setting) -> Prepared:
+        """Learn what depends on the reference alone."""
+
+    def restore(self, parts: Parts, windows: tuple[int, ...], compute: ModuleType) -> Live:
+        """The live statistic that `Live.parts` describes."""
+
+
+class Prepared(Protocol):
+    """A statistic that has seen its reference."""
+
+    @property
+    def channels(self) -> tuple[Channel, ...]: ...
+
+    @property
+    def bootstraps(self) -> bool:
+        """Whether `bootstrap_paths` exists; `split_paths` always does."""
+
+    def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
+        """Paths against pseudo-references, given as (N, G) counts of the reference points."""
+
+    def split_paths(self) -> NullPaths:
+        """Paths of streams of distinct points against the points that each leaves out."""
+
+    def live(self, kept: Int64Array | None) -> Live:
+        """The statistic against the reference, or against the points `kept` of it."""
+
+
+class Live(Protocol):
+    """A statistic at work: what it keeps of the reference, and the recent points."""
+
+    @property
+    def channels(self) -> tuple[Channel, ...]: ...
+
+    def observe(self, points: Points, own: Int64Array | None) -> Any:
+        """Everything about new points that needs no state: the costly part, once per point.
+
+        own: for points of the reference itself, their index in it; they are not compared with themselves.
+        """
+
+    def advance(self, observed: Any, start: int, stop: int) -> Float64Array:
+        """Let the observed points start..stop enter the windows; (stop - start, channels), NaN until a window is full."""
+
+    def clear(self) -> None:
+        """Forget all recent points."""
+
+    def state(self) -> Parts:
+        """What `advance` changes."""
+
+    def resume(self, state: Parts) -> None:
+        """Go on from what `state` gave."""
+
+    def parts(self) -> Parts:
+        """What a file must hold to build this object again; `state` not included."""
+
+
+def choose(points: Points, indices: Int64Array) -> Points:
+    """The points with these indices, as the same kind of sequence."""
+    if isinstance(points, np.ndarray):
+        return points[indices]
+    return [points[i] for i in indices]

@@ -1,0 +1,135 @@
+"""Any two-sample function as a statistic."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
+from tocsin.errors import InputError
+from tocsin.samplers import Streams
+from tocsin.statistics.base import Channel, Live, NullPaths, Parts, Points, Prepared, Setting, choose
+
+Distance = Callable[[Any, Any], float]
+"""D(reference points, window points): larger when they look less alike."""
+
+
+@dataclass(frozen=True)
+class Custom:
+    """A statistic of your own: any function D(X, Y) of reference points X and window points Y.
+
+    Nothing is known of D, so it is computed anew at each step, and null streams are drawn from points that leave the
+    reference: the detector then compares with those that remain.
+
+    >>> import numpy as np
+    >>> statistic = Custom(lambda X, Y: abs(np.median(X) - np.median(Y)), label="median")
+    >>> statistic.name
+    'median'
+    """
+
+    function: Distance
+    label: str = "Custom"
+
+    def __post_init__(self) -> None:
+        if not callable(self.function):
+            raise InputError(
+                f"Custom(function={self.function!r}): give a function D(X, Y) of reference points and window points "
+                "that returns a number."
+            )
+
+    @property
+    def name(self) -> str:
+        return self.label
+
+    @property
+    def takes_objects(self) -> bool:
+        return True
+
+    def holds_out(self, count: int, windows: tuple[int, ...]) -> int:
+        return 0
+
+    def prepare(self, points: Points, held_out: Points, setting: Setting) -> Prepared:
+        return PreparedCustom(points, self, setting)
+
+    def restore(self, parts: Parts, windows: tuple[int, ...], compute: ModuleType) -> Live:
+        return CustomLive(parts["reference"], self, windows)
+
+    def __call__(self, reference: Points, window: Points) -> float:
+        value = float(self.function(reference, window))
+        if not np.isfinite(value):
+            raise InputError(f"The function of {self.name} returned {value}; it must return a finite number.")
+        return value
+
+
+class PreparedCustom:
+    bootstraps = False
+
+    def __init__(self, points: Points, statistic: Custom, setting: Setting) -> None:
+        self.points, self.statistic, self.setting = points, statistic, setting
+        self.channels = tuple(Channel(statistic.name, window) for window in setting.windows)
+
+    def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
+        raise NotImplementedError("a function of two samples cannot leave a point out of a comparison with itself")
+
+    def split_paths(self) -> NullPaths:
+        windows = self.setting.windows
+
+        def paths(streams: Streams) -> Float32Array:
+            count, length = streams.points.shape
+            tests = length - windows[-1] + 1
+            out = np.empty((len(windows), count, tests), np.float32)
+            for p, stream in enumerate(streams.points):
+                kept = choose(self.points, np.delete(np.arange(len(self.points)), stream))
+                arrivals = choose(self.points, stream.astype(np.int64))
+                for v, window in enumerate(windows):
+                    for test in range(tests):
+                        end = test + windows[-1]
+                        out[v, p, test] = self.statistic(kept, arrivals[end - window : end])
+            return out
+
+        return paths
+
+    def live(self, kept: Int64Array | None) -> CustomLive:
+        points = self.points if kept is None else choose(self.points, kept)
+        return CustomLive(points, self.statistic, self.setting.windows)
+
+
+class CustomLive:
+    def __init__(self, reference: Points, statistic: Custom, windows: tuple[int, ...]) -> None:
+        self.reference, self.statistic, self._windows = reference, statistic, windows
+        self.channels = tuple(Channel(statistic.name, window) for window in windows)
+        self._recent: list[Any] = []
+
+    def observe(self, points: Points, own: Int64Array | None) -> Points:
+        return points
+
+    def advance(self, observed: Points, start: int, stop: int) -> Float64Array:
+        out = np.full((stop - start, len(self.channels)), np.nan)
+        recent = list(self._recent)
+        for i in range(start, stop):
+            recent = [*recent, observed[i]][-self._windows[-1] :]
+            for v, window in enumerate(self._windows):
+                if len(recent) >= window:
+                    arrivals = recent[-window:]
+                    numeric = isinstance(self.reference, np.ndarray)
+                    value = self.statistic(self.reference, np.asarray(arrivals) if numeric else arrivals)
+                    # Null paths are kept in float32; so is the path that is compared with their quantiles.
+                    out[i - start, v] = np.float32(value)
+        self._recent = recent
+        return out
+
+    def clear(self) -> None:
+        self._recent = []
+
+    def state(self) -> Parts:
+        return {"recent": np.asarray(self._recent) if isinstance(self.reference, np.ndarray) else self._recent}
+
+    def resume(self, state: Parts) -> None:
+        self._recent = list(state["recent"])
+
+    def parts(self) -> Parts:
+        return {"reference": self.reference}

@@ -1,0 +1,73 @@
+"""Several statistics as one: their channels side by side."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import numpy as np
+
+from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
+from tocsin.samplers import Streams
+from tocsin.statistics.base import Channel, Live, NullPaths, Parts, Points, Prepared
+
+
+class PreparedFamily:
+    """Prepared statistics that share one reference and one set of null streams."""
+
+    def __init__(self, members: list[Prepared]) -> None:
+        self.members = members
+        self.channels: tuple[Channel, ...] = sum((member.channels for member in members), ())
+        self.bootstraps = all(member.bootstraps for member in members)
+
+    def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
+        return _together([member.bootstrap_paths(weights) for member in self.members])
+
+    def split_paths(self) -> NullPaths:
+        return _together([member.split_paths() for member in self.members])
+
+    def live(self, kept: Int64Array | None) -> LiveFamily:
+        return LiveFamily([member.live(kept) for member in self.members])
+
+
+class LiveFamily:
+    """Live statistics that see the same points at the same time."""
+
+    def __init__(self, members: list[Live]) -> None:
+        self.members = members
+        self.channels: tuple[Channel, ...] = sum((member.channels for member in members), ())
+
+    def observe(self, points: Points, own: Int64Array | None) -> list[Any]:
+        return [member.observe(points, own) for member in self.members]
+
+    def advance(self, observed: list[Any], start: int, stop: int) -> Float64Array:
+        if len(self.members) == 1:
+            return self.members[0].advance(observed[0], start, stop)
+        before = copy.deepcopy(self.state())
+        try:
+            parts = [m.advance(seen, start, stop) for m, seen in zip(self.members, observed, strict=True)]
+        except BaseException:
+            self.resume(before)
+            raise
+        return np.concatenate(parts, axis=1)
+
+    def clear(self) -> None:
+        for member in self.members:
+            member.clear()
+
+    def state(self) -> Parts:
+        return {str(i): member.state() for i, member in enumerate(self.members)}
+
+    def resume(self, state: Parts) -> None:
+        for i, member in enumerate(self.members):
+            member.resume(state[str(i)])
+
+    def parts(self) -> Parts:
+        return {str(i): member.parts() for i, member in enumerate(self.members)}
+
+
+def _together(paths: list[NullPaths]) -> NullPaths:
+    def family(streams: Streams) -> Float32Array:
+        return np.concatenate([member(streams) for member in paths])
+
+    return family if len(paths) > 1 else paths[0]

@@ -1,0 +1,133 @@
+"""Statistics that compare two mean features: O(m) a step, whatever the size of the reference.
+
+With psi(z) an explicit feature, D = |mean psi(window) - mean psi(reference)|^2, or, signed, the difference itself.
+LSDD and the mean difference are of this kind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from types import ModuleType
+
+import numpy as np
+
+from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
+from tocsin.samplers import Streams
+from tocsin.statistics.base import Channel, NullPaths, Parts, Setting
+
+FeatureMap = Callable[[Float64Array], Float64Array]
+"""Points (n, d) to features (n, m)."""
+
+
+@dataclass(frozen=True)
+class Features:
+    """A feature map that can be written to a file, and how its means are compared."""
+
+    name: str
+    map: FeatureMap
+    signed: bool
+    parts: Parts
+
+
+class PreparedFeatures:
+    """The features of the reference, centred."""
+
+    bootstraps = True
+
+    def __init__(self, points: Float64Array, features: Features, setting: Setting) -> None:
+        self.setting, self.features = setting, features
+        values = features.map(points)
+        self.centre = values.mean(0)
+        self.values = values - self.centre
+        self.channels = tuple(Channel(features.name, window) for window in setting.windows)
+
+    def split_paths(self) -> NullPaths:
+        def paths(streams: Streams) -> Float32Array:
+            out: Float32Array = self.setting.compute.feature_split_paths(
+                self.values, streams.points, self.setting.window_array, self.features.signed
+            )
+            return out
+
+        return paths
+
+    def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
+        """The kernel psi(x)'psi(y), as in `mmd_gaussian.pair_paths`, with the diagonal that a squared mean includes."""
+        values, counts, signed = self.values, weights.astype(np.float64), self.features.signed
+        n = len(values)
+        norms = (values**2).sum(1)
+        sums = values.T @ counts  # (m, G)
+        if signed:
+            own = values.sum(1, keepdims=True)
+            linear = own - (sums.sum(0) - counts * own) / (n - counts)
+            offset = np.zeros(weights.shape[1])
+        else:
+            own = norms[:, None]
+            linear = -2 * (values @ sums - counts * own) / (n - counts)
+            apart = (sums**2).sum(0) - (counts**2 * own).sum(0)
+            offset = ((n**2 - n) * apart / (n**2 - (counts**2).sum(0)) + (counts * own).sum(0)) / n**2
+        # Centred features sum to 0: row sums of the kernel without its diagonal are -|psi|^2.
+        mean = -norms / (n - 1)
+        excess = (2 * mean - mean.mean()) - norms
+        linear = np.ascontiguousarray(linear.T)
+
+        def paths(streams: Streams) -> Float32Array:
+            out: Float32Array = self.setting.compute.feature_bootstrap_paths(
+                values, streams.points, streams.copies, self.setting.window_array, excess, offset, linear,
+                0.0 if signed else 1.0,
+            )  # fmt: skip
+            return out
+
+        return paths
+
+    def live(self, kept: Int64Array | None) -> FeatureLive:
+        if kept is None:
+            return FeatureLive(self.features, self.centre, len(self.values), self.setting.windows, self.setting.compute)
+        centre = self.centre + self.values[kept].mean(0)
+        return FeatureLive(self.features, centre, len(kept), self.setting.windows, self.setting.compute)
+
+
+class FeatureLive:
+    """|mean of the window's features|^2, the features centred at the reference's mean."""
+
+    def __init__(
+        self, features: Features, centre: Float64Array, count: int, windows: tuple[int, ...], compute: ModuleType
+    ) -> None:
+        self.features, self.centre, self.count = features, centre, count
+        self.channels = tuple(Channel(features.name, window) for window in windows)
+        self._compute, self._windows = compute, np.array(windows, dtype=np.int64)
+        self._buffer = np.zeros((4 * windows[-1], len(centre)))
+        self._linear = np.zeros(4 * windows[-1])
+        self._sums = np.zeros((len(windows), len(centre)))
+        self._position = np.zeros(1, np.int64)
+
+    def observe(self, points: Float64Array, own: Int64Array | None) -> tuple[Float64Array, Float64Array]:
+        values = self.features.map(points) - self.centre
+        linear = values.sum(1) if self.features.signed else np.zeros(len(values))
+        if own is not None:
+            # Without point j the centred reference's mean is -psi_j / (N - 1).
+            apart = values.sum(1) if self.features.signed else 2 * (values**2).sum(1)
+            linear = linear + np.where(own >= 0, apart / (self.count - 1), 0.0)
+        return values, linear
+
+    def advance(self, observed: tuple[Float64Array, Float64Array], start: int, stop: int) -> Float64Array:
+        out = np.empty((stop - start, len(self.channels)))
+        self._position[0] = self._compute.feature_advance(
+            self._buffer, self._linear, self._sums, self._position[0], self._windows,
+            0.0 if self.features.signed else 1.0, *observed, start, stop, out,
+        )  # fmt: skip
+        return out
+
+    def clear(self) -> None:
+        self._position[0] = 0
+        self._sums[:] = 0
+
+    def state(self) -> Parts:
+        return {"buffer": self._buffer, "linear": self._linear, "sums": self._sums, "position": self._position}
+
+    def resume(self, state: Parts) -> None:
+        for name, array in self.state().items():
+            array[...] = state[name]
+
+    def parts(self) -> Parts:
+        return {"centre": self.centre, "count": self.count, "features": self.features.parts}

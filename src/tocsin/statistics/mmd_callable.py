@@ -1,0 +1,135 @@
+"""MMD with a user's own kernel, on observations of any type."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
+from tocsin.errors import InputError
+from tocsin.kernels import Kernel
+from tocsin.samplers import Streams
+from tocsin.statistics.base import Channel, NullPaths, Parts, Points, Setting, choose
+from tocsin.statistics.mmd_gaussian import pair_paths
+
+LARGEST = 20_000
+"""A function cannot be compiled into the simulation, so its kernel matrix is kept while fitting: 4 N^2 bytes."""
+
+
+class PreparedCallable:
+    """The kernel matrix of the reference, diagonal removed. Only the fit holds it."""
+
+    bootstraps = True
+
+    def __init__(self, points: Points, kernel: Kernel, setting: Setting) -> None:
+        if len(points) > LARGEST:
+            raise InputError(
+                f"A reference of {len(points)} points is too large for a kernel function of your own: at most "
+                f"{LARGEST}, since fitting evaluates it on every pair. Fit on a random part of the reference."
+            )
+        self.setting, self.kernel, self.points = setting, kernel, points
+        self.channels = _channels(setting.windows)
+        self.table = np.empty((len(points), len(points)), np.float32)
+        for start in range(0, len(points), 256):
+            rows = choose(points, np.arange(start, min(start + 256, len(points))))
+            self.table[start : start + 256] = evaluate(kernel, rows, points)
+        np.fill_diagonal(self.table, 0)
+        self.row_sums = self.table.sum(1, dtype=np.float64)[None]
+        self._no_points = np.zeros((len(points), 1), np.float32)
+        self._one_width = np.ones(1, np.float32)
+
+    def split_paths(self) -> NullPaths:
+        def paths(streams: Streams) -> Float32Array:
+            out: Float32Array = self.setting.compute.pair_split_paths(
+                self._no_points, self.table, streams.points, self.setting.window_array, self._one_width, self.row_sums
+            )
+            return out
+
+        return paths
+
+    def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
+        def products(weights: Float32Array) -> Float64Array:
+            return (self.table @ weights).astype(np.float64)[None]
+
+        return pair_paths(
+            self._no_points, self.table, products, self.row_sums, self._one_width, weights, self.setting
+        )
+
+    def live(self, kept: Int64Array | None) -> CallableLive:
+        points, table = self.points, self.table
+        if kept is not None:
+            points, table = choose(points, kept), table[np.ix_(kept, kept)]
+        n = len(points)
+        offset = float(table.sum(dtype=np.float64)) / (n * (n - 1))
+        return CallableLive(points, offset, self.kernel, self.setting.windows)
+
+
+class CallableLive:
+    """As `GaussianLive`, calling the user's kernel."""
+
+    def __init__(self, reference: Points, offset: float, kernel: Kernel, windows: tuple[int, ...]) -> None:
+        self.reference, self.offset, self.kernel = reference, offset, kernel
+        self.channels = _channels(windows)
+        self._windows = windows
+        self.clear()
+
+    def observe(self, points: Points, own: Int64Array | None) -> tuple[Points, Float64Array]:
+        kernels = evaluate(self.kernel, points, self.reference)
+        met = np.full(len(points), len(self.reference))
+        if own is not None:
+            themselves = np.flatnonzero(own >= 0)
+            kernels[themselves, own[themselves]] = 0
+            met[themselves] -= 1
+        return points, -2 * kernels.sum(1) / met
+
+    def advance(self, observed: tuple[Points, Float64Array], start: int, stop: int) -> Float64Array:
+        points, linear = observed
+        out = np.full((stop - start, len(self.channels)), np.nan)
+        # A kernel that fails leaves the state as it was: it is assigned only once every value is there.
+        recent, ahead, means = list(self._recent), self._ahead, self._linear
+        for i in range(start, stop):
+            recent, ahead, means = (kept[-(self._windows[-1] - 1) :] for kept in (recent, ahead, means))
+            if recent:
+                window = np.asarray(recent) if isinstance(points, np.ndarray) else recent
+                ahead = ahead + evaluate(self.kernel, window, points[i : i + 1])[:, 0]
+            recent = [*recent, points[i]]
+            ahead, means = np.append(ahead, 0.0), np.append(means, linear[i])
+            for v, size in enumerate(self._windows):
+                if len(recent) >= size:
+                    pairs = 2 * ahead[-size:].sum() / (size * (size - 1))
+                    out[i - start, v] = self.offset + pairs + means[-size:].mean()
+        self._recent, self._ahead, self._linear = recent, ahead, means
+        return out
+
+    def clear(self) -> None:
+        self._recent: list[Any] = []
+        self._ahead = np.empty(0)
+        self._linear = np.empty(0)
+
+    def state(self) -> Parts:
+        recent = np.asarray(self._recent) if isinstance(self.reference, np.ndarray) else self._recent
+        return {"recent": recent, "ahead": self._ahead, "linear": self._linear}
+
+    def resume(self, state: Parts) -> None:
+        self._recent, self._ahead, self._linear = list(state["recent"]), state["ahead"], state["linear"]
+
+    def parts(self) -> Parts:
+        return {"kind": "callable", "reference": self.reference, "offset": self.offset}
+
+
+def evaluate(kernel: Kernel, rows: Points, columns: Points) -> Float64Array:
+    """kernel(rows, columns), checked."""
+    matrix = np.array(kernel(rows, columns), dtype=np.float64)
+    if matrix.shape != (len(rows), len(columns)):
+        raise InputError(
+            f"The kernel returned an array of shape {matrix.shape} for {len(rows)} and {len(columns)} observations; "
+            "k(X, Y) must return the matrix of k(x, y), one row per x and one column per y."
+        )
+    if not np.isfinite(matrix).all():
+        raise InputError("The kernel returned NaN or infinity; it must be finite on every pair of observations.")
+    return matrix
+
+
+def _channels(windows: tuple[int, ...]) -> tuple[Channel, ...]:
+    return tuple(Channel("MMD", window) for window in windows)

@@ -1,0 +1,208 @@
+"""MMD with Gaussian kernels on rows of numbers: the kernel matrix is computed in blocks and never stored."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import ModuleType
+
+import numpy as np
+
+from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
+from tocsin.execution import Executor, Threads
+from tocsin.kernels import ScaledPoints
+from tocsin.samplers import Streams
+from tocsin.statistics.base import Channel, NullPaths, Parts, Setting
+
+PADDING = 64
+"""Hot functions read whole strips of this many columns."""
+
+QUERIES = 256
+"""Rows of the kernel matrix that one piece of work computes."""
+
+COLUMNS = 2048
+"""Columns multiplied in float32 before the sum moves to float64."""
+
+NO_TABLE = np.empty((0, 0), np.float32)
+
+
+class PreparedGaussian:
+    """The reference in float32 and the row sums of its kernel matrix (diagonal removed)."""
+
+    bootstraps = True
+
+    def __init__(self, points: Float64Array, widths: tuple[float, ...], setting: Setting) -> None:
+        self.setting = setting
+        self.scaled = ScaledPoints(np.median(points, axis=0), widths)
+        self.points = self.scaled(points)
+        self.multipliers = self.scaled.multipliers
+        self.channels = _channels(setting.windows, widths)
+        self._columns = _columns(self.points)
+        self.row_sums = self._own_row_sums(self.points, self._columns)
+
+    def split_paths(self) -> NullPaths:
+        def paths(streams: Streams) -> Float32Array:
+            out: Float32Array = self.setting.compute.pair_split_paths(
+                self.points, NO_TABLE, streams.points, self.setting.window_array, self.multipliers, self.row_sums
+            )
+            return out
+
+        return paths
+
+    def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
+        """DESIGN: c_j^g = (K v)_j / (N - v_j), A^g = v'Kv / (N^2 - v'v), v the counts of pseudo-reference g."""
+        return pair_paths(self.points, NO_TABLE, self._products, self.row_sums, self.multipliers, weights, self.setting)
+
+    def _products(self, weights: Float32Array) -> Float64Array:
+        """K times the weights, at every width; (widths, N, G)."""
+        compute, n = self.setting.compute, len(self.points)
+
+        def rows(start: int) -> Float64Array:
+            own = np.arange(start, min(start + QUERIES, n))
+            queries = np.ascontiguousarray(self.points[own].T)
+            total = np.zeros((len(self.multipliers), len(own), weights.shape[1]))
+            for first in range(0, n, COLUMNS):
+                last = min(first + COLUMNS, n)
+                block = compute.gaussian_block(self._columns, first, last, queries, own, self.multipliers)
+                total += block @ weights[first:last]
+            return total
+
+        return np.concatenate(list(self.setting.executor.map(rows, range(0, n, QUERIES))), axis=1)
+
+    def _own_row_sums(self, points: Float32Array, columns: Float32Array) -> Float64Array:
+        n, setting = len(points), self.setting
+        return _row_sums(columns, n, points, np.arange(n), self.multipliers, setting.compute, setting.executor)
+
+    def live(self, kept: Int64Array | None) -> GaussianLive:
+        points, sums = self.points, self.row_sums
+        if kept is not None:
+            points = self.points[kept]
+            sums = self._own_row_sums(points, _columns(points))
+        offset = sums.sum(1) / (len(points) * (len(points) - 1))
+        return GaussianLive(points, offset, self.scaled, self.setting.windows, self.setting.compute)
+
+
+class GaussianLive:
+    """S_t = A + C_t / (W (W - 1)) - 2 mean_{window} c(z), c(z) = mean_i k(x_i, z): one kernel row a step."""
+
+    def __init__(
+        self,
+        points: Float32Array,
+        offset: Float64Array,
+        scaled: ScaledPoints,
+        windows: tuple[int, ...],
+        compute: ModuleType,
+    ) -> None:
+        self.channels = _channels(windows, scaled.widths)
+        self.points, self.offset, self.scaled = points, offset, scaled
+        self._compute, self._executor = compute, Threads()
+        self._windows, self._multipliers = np.array(windows, dtype=np.int64), scaled.multipliers
+        self._columns = _columns(points)
+        self._stranger = np.array([-1])
+        capacity, widths = 4 * windows[-1], len(scaled.widths)
+        self._buffer = np.zeros((points.shape[1], capacity + PADDING), np.float32)
+        self._ahead = np.zeros((widths, capacity), np.float32)
+        self._linear = np.zeros((widths, capacity))
+        self._position = np.zeros(1, np.int64)
+
+    def observe(self, points: Float64Array, own: Int64Array | None) -> tuple[Float32Array, Float64Array]:
+        rows, n = self.scaled(points), len(self.points)
+        if own is None:
+            own = self._stranger if len(rows) == 1 else np.full(len(rows), -1)
+        block = np.ascontiguousarray(rows.T)
+        if len(rows) <= QUERIES:
+            sums = self._compute.gaussian_row_sums(self._columns, n, block, own, self._multipliers)
+        else:
+            sums = _row_sums(self._columns, n, rows, own, self._multipliers, self._compute, self._executor)
+        return block, -2 * sums / (n - (own >= 0))
+
+    def advance(self, observed: tuple[Float32Array, Float64Array], start: int, stop: int) -> Float64Array:
+        out = np.empty((stop - start, len(self.channels)))
+        self._position[0] = self._compute.pair_advance(
+            self._buffer, self._ahead, self._linear, self._position[0], self._windows, self._multipliers, self.offset,
+            *observed, start, stop, out,
+        )  # fmt: skip
+        return out
+
+    def clear(self) -> None:
+        self._position[0] = 0
+
+    def state(self) -> Parts:
+        return {"buffer": self._buffer, "ahead": self._ahead, "linear": self._linear, "position": self._position}
+
+    def resume(self, state: Parts) -> None:
+        for name, array in self.state().items():
+            array[...] = state[name]
+
+    def parts(self) -> Parts:
+        return {
+            "kind": "gaussian",
+            "points": self.points,
+            "offset": self.offset,
+            "centre": self.scaled.centre,
+            "widths": list(self.scaled.widths),
+        }
+
+    @classmethod
+    def restore(cls, parts: Parts, windows: tuple[int, ...], compute: ModuleType) -> GaussianLive:
+        scaled = ScaledPoints(parts["centre"], tuple(parts["widths"]))
+        return cls(parts["points"], parts["offset"], scaled, windows, compute)
+
+
+def pair_paths(
+    points: Float32Array,
+    table: Float32Array,
+    products: Callable[[Float32Array], Float64Array],
+    row_sums: Float64Array,
+    multipliers: Float32Array,
+    weights: Float32Array,
+    setting: Setting,
+) -> NullPaths:
+    """Null paths of a kernel statistic against the pseudo-references `weights`, from K times the weights."""
+    n = len(weights)
+    product = products(weights)
+    offset = np.einsum("ng,wng->wg", weights, product) / (n**2 - (weights.astype(np.float64) ** 2).sum(0))
+    linear = np.ascontiguousarray((-2 * product / (n - weights)).transpose(2, 0, 1).astype(np.float32))
+    mean = row_sums / (n - 1)
+    # A point drawn twice would meet itself; the pair takes the value whose centred kernel is 0.
+    neutral = (2 * mean - mean.mean(1, keepdims=True)).astype(np.float32)
+
+    def paths(streams: Streams) -> Float32Array:
+        out: Float32Array = setting.compute.pair_bootstrap_paths(
+            points, table, streams.points, streams.copies, setting.window_array, multipliers, neutral, offset, linear
+        )
+        return out
+
+    return paths
+
+
+def _row_sums(
+    columns: Float32Array,
+    count: int,
+    queries: Float32Array,
+    own: Int64Array,
+    multipliers: Float32Array,
+    compute: ModuleType,
+    executor: Executor,
+) -> Float64Array:
+    """sum_{i != own} k(x_i, query) for every query, at every width; (widths, n)."""
+
+    def some(start: int) -> Float64Array:
+        rows = slice(start, start + QUERIES)
+        sums: Float64Array = compute.gaussian_row_sums(
+            columns, count, np.ascontiguousarray(queries[rows].T), own[rows], multipliers
+        )
+        return sums
+
+    return np.concatenate(list(executor.map(some, range(0, len(queries), QUERIES))), axis=1)
+
+
+def _columns(points: Float32Array) -> Float32Array:
+    """(d, N) with padding, so that strips of columns can be read whole."""
+    n, d = points.shape
+    columns = np.zeros((d, -(-n // PADDING) * PADDING), np.float32)
+    columns[:, :n] = points.T
+    return columns
+
+
+def _channels(windows: tuple[int, ...], widths: tuple[float, ...]) -> tuple[Channel, ...]:
+    return tuple(Channel("MMD", window, width) for width in widths for window in windows)

@@ -1,0 +1,140 @@
+"""The `.tocsin` file: a zip of one JSON description and plain NumPy arrays. No pickle, so opening one runs no code.
+
+    tocsin.json    {"format": "tocsin", "version": 1, ...}
+    0.npy, ...     the arrays that it refers to as {"$array": 0}
+
+The zip carries a checksum per member; a damaged file is refused, never half read.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import tempfile
+import zipfile
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tocsin.calibration.normalise import Normaliser
+from tocsin.calibration.result import Calibration
+from tocsin.errors import StorageError
+from tocsin.kernels import Gaussian
+from tocsin.outcomes import Outcome
+from tocsin.statistics import LSDD, MMD, Custom, MeanShift
+from tocsin.statistics.base import Channel
+
+VERSION = 1
+DESCRIPTION = "tocsin.json"
+CLASSES: dict[str, Any] = {
+    kind.__name__: kind for kind in (Calibration, Channel, Custom, Gaussian, LSDD, MMD, MeanShift, Normaliser, Outcome)
+}
+
+
+def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
+    """Write a description with arrays in it, atomically: a crash leaves the old file or the new one."""
+    arrays: list[Any] = []
+    description = json.dumps({"format": "tocsin", "version": VERSION, **_encode(content, arrays)["items"]})
+    target = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+    except OSError as error:
+        raise StorageError(f"Cannot write {target}: {error.strerror}.") from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+                archive.writestr(DESCRIPTION, description)
+                for i, array in enumerate(arrays):
+                    member = io.BytesIO()
+                    np.lib.format.write_array(member, array, allow_pickle=False)
+                    archive.writestr(f"{i}.npy", member.getvalue())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+class Content:
+    """What a file holds, decoded piece by piece: a piece that names a function cannot be."""
+
+    def __init__(self, path: str | os.PathLike[str], description: dict[str, Any], arrays: list[Any]) -> None:
+        self._path, self._description, self._arrays = path, description, arrays
+
+    def __getitem__(self, key: str) -> Any:
+        return self._decode(self._description[key])
+
+    def _decode(self, node: Any) -> Any:
+        if isinstance(node, list):
+            return [self._decode(item) for item in node]
+        if not isinstance(node, dict):
+            return node
+        if "$array" in node:
+            return self._arrays[node["$array"]]
+        if "$function" in node:
+            raise StorageError(
+                f"{self._path} was made with a function of its user's ({node['$function']}), which no file can hold. "
+                "Load it with the statistic that has the function: Detector.load(path, statistic=...)."
+            )
+        if "$class" in node:
+            return CLASSES[node["$class"]](**{name: self._decode(value) for name, value in node["fields"].items()})
+        return {key: self._decode(value) for key, value in node["items"].items()}
+
+
+def read(path: str | os.PathLike[str]) -> Content:
+    """What `write` wrote."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            description = json.loads(archive.read(DESCRIPTION))
+            if description.get("format") != "tocsin":
+                raise KeyError("format")
+            if description["version"] > VERSION:
+                raise StorageError(
+                    f"{path} was written in version {description['version']} of the file format, and this Tocsin reads "
+                    f"up to {VERSION}. Upgrade Tocsin, or fit the detector again."
+                )
+            count = sum(name.endswith(".npy") for name in archive.namelist())
+            arrays = [
+                np.lib.format.read_array(io.BytesIO(archive.read(f"{i}.npy")), allow_pickle=False) for i in range(count)
+            ]
+    except FileNotFoundError as error:
+        raise StorageError(f"There is no file {path}.") from error
+    except StorageError:
+        raise
+    except (zipfile.BadZipFile, KeyError, ValueError, AttributeError, EOFError, NotImplementedError) as error:
+        raise StorageError(
+            f"{path} is not a whole .tocsin file (it is damaged, cut short, or something else): {error}. "
+            "Restore it from a copy, or fit the detector again."
+        ) from error
+    except OSError as error:
+        raise StorageError(f"Cannot read {path}: {error.strerror}.") from error
+    return Content(path, description, arrays)
+
+
+def _encode(node: Any, arrays: list[Any]) -> Any:
+    if isinstance(node, np.ndarray):
+        arrays.append(node)
+        return {"$array": len(arrays) - 1}
+    if is_dataclass(node) and not isinstance(node, type):
+        values = {field.name: _encode(getattr(node, field.name), arrays) for field in fields(node)}
+        return {"$class": type(node).__name__, "fields": values}
+    if isinstance(node, dict):
+        if not all(isinstance(key, str) for key in node):
+            raise StorageError(f"A dict with keys other than strings cannot be written to a file: {str(node)[:60]}.")
+        return {"items": {key: _encode(value, arrays) for key, value in node.items()}}
+    if isinstance(node, list | tuple):
+        return [_encode(item, arrays) for item in node]
+    if isinstance(node, np.integer | np.floating | np.bool_):
+        return node.item()
+    if node is None or isinstance(node, bool | int | float | str):
+        return node
+    if callable(node):
+        return {"$function": getattr(node, "__qualname__", type(node).__name__)}
+    raise StorageError(
+        f"Observations of type {type(node).__name__} cannot be written to a file (numbers, strings, and lists or dicts "
+        "of these can). Keep the detector in memory, or let observations be such values and convert in the kernel."
+    )

@@ -1,0 +1,203 @@
+"""The only place where input is coerced or refused. Errors name the value, the rule, the reason and the remedy."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from tocsin.compute.arrays import Float64Array
+from tocsin.errors import InputError
+
+DEFAULT_WINDOWS = (8, 25, 100)
+
+POINTS_PER_WINDOW = 10
+"""A default window is used when the reference has this many times its points: wider ones loosen the promise."""
+
+
+def reference_points(reference: Any, *, objects_allowed: bool) -> Any:
+    """The reference as a float64 array (N, d), or, for statistics that take them, a list of objects."""
+    if isinstance(reference, str | bytes | dict) or not hasattr(reference, "__len__"):
+        raise InputError(
+            f"The reference is a {type(reference).__name__}; it must be a sequence of observations: an array with one "
+            "row per observation, or a list."
+        )
+    if len(reference) == 0:
+        raise InputError("The reference is empty; it must hold observations from the time when all was well.")
+    try:
+        array = np.asarray(reference)
+        numeric = array.dtype.kind in "biuf" and array.ndim >= 1
+    except ValueError:
+        numeric = False
+    if numeric:
+        return _finite(_rows(array), "the reference")
+    if objects_allowed:
+        return list(reference)
+    raise InputError(
+        f"The reference holds {_describe(reference)}, not numbers. This statistic compares rows of numbers: encode the "
+        "columns as numbers, or give MMD(kernel=...) a function that compares such observations."
+    )
+
+
+def observations(block: Any, width: int | None) -> Any:
+    """New observations as a float64 array (n, width), or as a list where the reference is one (width None)."""
+    if width is None:
+        if isinstance(block, str | bytes | dict) or not hasattr(block, "__len__"):
+            raise InputError(
+                f"update_many takes a sequence of observations, and got a {type(block).__name__}; "
+                "for a single observation use update."
+            )
+        return list(block)
+    array = _numbers(block)
+    if array.ndim == 1 and (width == 1 or array.size == 0):
+        array = array.reshape(-1, width)
+    if array.ndim != 2:
+        raise InputError(
+            f"update_many takes rows of {width} numbers, and got an array of shape {array.shape}; "
+            "for a single observation use update."
+        )
+    return _finite(_of_width(array, width), "the block")
+
+
+def observation(x: Any, width: int | None) -> Any:
+    """One observation as an array (1, width), or as a list of one object."""
+    if width is None:
+        return [x]
+    array = _numbers(x)
+    if array.ndim != 1:
+        array = array.reshape(-1) if array.size == width or array.ndim == 0 else array
+    if array.shape != (width,):
+        raise InputError(
+            f"The observation has shape {array.shape}; the reference has {width} columns, so it must be {width} numbers."
+            + (" For several observations at once use update_many." if array.ndim == 2 else "")
+        )
+    # The sum is finite if all are; only when it is not (or overflows) is the culprit looked for.
+    if not math.isfinite(array.sum()):
+        _finite(array[None, :], "the observation")
+    return array[None, :]
+
+
+def expected_run_time(ert: Any, widest: int) -> float:
+    number = _number("ert", ert)
+    least = max(2.0, widest / 3)
+    if not number >= least or not math.isfinite(number):
+        raise InputError(
+            f"ert={ert!r} is too small (at least {least:.4g} for windows up to {widest}): nearly every run would end "
+            "before the widest window has been seen in full. Ask for a longer expected run time, or shorter windows."
+        )
+    return number
+
+
+def windows_given(window: Any) -> tuple[int, ...]:
+    """A window or several, sorted, each at least 2."""
+    values: Sequence[Any] = [window] if np.ndim(window) == 0 else list(window)
+    for value in values:
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 2:
+            raise InputError(
+                f"window={window!r}: a window is a whole number of observations, at least 2 (a spread needs two)."
+            )
+    if not values or len(set(values)) < len(values):
+        raise InputError(f"window={window!r}: give one window, or several different ones.")
+    return tuple(sorted(int(value) for value in values))
+
+
+def default_windows(count: int, ert: Any) -> tuple[int, ...]:
+    """Those of the default windows that the reference, and the expected run time, are long enough for."""
+    number = _number("ert", ert)
+    fitting = tuple(w for w in DEFAULT_WINDOWS if w * POINTS_PER_WINDOW <= count and w <= 3 * number)
+    return fitting or DEFAULT_WINDOWS[:1]
+
+
+def enough_points(count: int, held_out: int, windows: tuple[int, ...]) -> None:
+    least = 2 * windows[-1] + 2
+    if count - held_out < least:
+        aside = f" besides the {held_out} that the statistic sets aside" if held_out else ""
+        raise InputError(
+            f"A reference of {count} points is too small for a window of {windows[-1]}: at least {least} are needed"
+            f"{aside}, to draw windows from it and have something left to compare them with. "
+            "Collect more, or choose shorter windows."
+        )
+
+
+def seed_number(seed: Any) -> int:
+    if seed is None:
+        return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(1))
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
+        raise InputError(f"seed={seed!r}: a seed is a whole number from 0 on, or None for a fresh one.")
+    return int(seed)
+
+
+def fraction(name: str, value: Any, low: float, high: float) -> float:
+    number = _number(name, value)
+    if not low <= number <= high:
+        raise InputError(f"{name}={value!r} must lie between {low:g} and {high:g}.")
+    return number
+
+
+def positive_integer(name: str, value: Any) -> int | None:
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise InputError(f"{name}={value!r} must be a whole number from 1 on, or None to have it chosen.")
+    return int(value)
+
+
+def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise InputError(f"{name}={value!r} is unknown; choose one of {', '.join(map(repr, choices))}.")
+
+
+def _number(name: str, value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
+        raise InputError(f"{name}={value!r} is a {type(value).__name__}; it must be a number.")
+    return float(value)
+
+
+def _numbers(values: Any) -> Float64Array:
+    try:
+        array = np.asarray(values)
+        if array.dtype.kind in "biuf":
+            return array.astype(np.float64, copy=False)
+    except ValueError:
+        pass
+    raise InputError(
+        f"The observation is {_describe([values])}, not numbers; the reference is numeric, so it must be too."
+    )
+
+
+def _rows(array: Any) -> Float64Array:
+    if array.ndim == 1:
+        array = array[:, None]
+    if array.ndim != 2 or array.shape[1] == 0:
+        raise InputError(
+            f"The reference has shape {array.shape}; it must have one row per observation and at least one column. "
+            "Flatten or embed each observation (an image, say) to a row of numbers first."
+        )
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def _of_width(array: Float64Array, width: int) -> Float64Array:
+    if array.shape[1] != width:
+        raise InputError(
+            f"The block has {array.shape[1]} columns; the reference has {width}, and every observation must have the same."
+        )
+    return np.ascontiguousarray(array)
+
+
+def _finite(array: Float64Array, what: str) -> Float64Array:
+    bad = np.argwhere(~np.isfinite(array))
+    if len(bad):
+        row, column = bad[0]
+        more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
+        raise InputError(
+            f"{what} holds {array[row, column]} in row {row}, column {column}{more}; every value must be finite, since "
+            "one that is not would blind the detector for a whole window. Drop or fill such rows."
+        )
+    return array
+
+
+def _describe(values: Any) -> str:
+    first = values[0] if isinstance(values, list | tuple) and values else values
+    return f"{type(first).__name__} values such as {str(first)[:40]!r}"
