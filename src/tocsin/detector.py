@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from functools import cached_property
 from inspect import signature
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
 from tocsin import compute, storage, validation
-from tocsin.calibration.normalise import Normaliser, coins
+from tocsin.calibration.normalise import Normaliser, coin, coins
 from tocsin.calibration.plan import Mode, make_plan
 from tocsin.calibration.result import Calibration
 from tocsin.calibration.run import calibrate
@@ -60,8 +62,9 @@ class _Fitted:
         everyone = np.arange(len(self.reference))
         return everyone if self.kept is None else np.delete(everyone, self.kept)
 
-    @property
+    @cached_property
     def width(self) -> int | None:
+        """Columns of the reference; None for objects."""
         return self.reference.shape[1] if isinstance(self.reference, np.ndarray) else None
 
 
@@ -216,7 +219,17 @@ class Detector:
     def update(self, x: Any) -> Outcome:
         """Take in one observation and test."""
         fitted = self._ready()
-        return self._advance(fitted, fitted.live.observe(validation.observation(x, fitted.width), None), 0, 1)[0]
+        values = fitted.live.advance(fitted.live.observe(validation.observation(x, fitted.width), None), 0, 1)
+        fitted.time += 1
+        test = fitted.time if fitted.start == "warm" else fitted.time - fitted.windows[-1]
+        if test < 0:
+            return Outcome(fitted.time, False, math.nan, math.nan, None)
+        statistic, loudest = fitted.normaliser.statistic(values[0], coin(fitted.seed, fitted.run, fitted.time))
+        threshold = fitted.calibration.threshold_of(test)
+        outcome = Outcome(fitted.time, statistic > threshold, statistic, threshold, fitted.live.channels[loudest])
+        if outcome.alarm and fitted.alarm is None:
+            fitted.alarm = outcome
+        return outcome
 
     def update_many(self, block: Any, *, reset_on_alarm: bool = False) -> Outcomes:
         """Take in a block of observations, in order: the same outcomes as repeated `update`, at array speed.

@@ -103,9 +103,14 @@ class ScaledPoints:
             out.append(0.0 if chained else (self.widths[0] / width) ** 2)
         return np.array(out, np.float32)
 
+    @property
+    def scale(self) -> float:
+        """What the centred points are multiplied by."""
+        return float(np.sqrt(0.5) / self.widths[0])
+
     def __call__(self, points: Float64Array) -> Float32Array:
         """(n, d) in float32."""
-        return ((points - self.centre) / (self.widths[0] * np.sqrt(2))).astype(np.float32)
+        return ((points - self.centre) * self.scale).astype(np.float32)
 
 
 def _positive(name: str, values: float | Sequence[float]) -> tuple[float, ...]:

@@ -73,8 +73,8 @@ def observation(x: Any, width: int | None) -> Any:
             f"The observation has shape {array.shape}; the reference has {width} columns, so it must be {width} numbers."
             + (" For several observations at once use update_many." if array.ndim == 2 else "")
         )
-    # The sum is finite if all are; only when it is not (or overflows) is the culprit looked for.
-    if not math.isfinite(array.sum()):
+    # The sum of squares is finite if all are; only when it is not (or overflows) is the culprit looked for.
+    if not math.isfinite(np.dot(array, array)):
         _finite(array[None, :], "the observation")
     return array[None, :]
 

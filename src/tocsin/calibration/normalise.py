@@ -16,6 +16,9 @@ TIE_BREAKER = 2.0**-16
 rounding of float32 kernels, far below anything that a detection depends on. On data with atoms it is the coin that rings
 with the right probability when a statistic sits exactly on its threshold; on continuous data it changes nothing."""
 
+RUN_STRIDE, TEST_STRIDE, MASK = 0xD1342543DE82EF95, 0x9E3779B97F4A7C15, 2**64 - 1
+MIXERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+
 
 @dataclass(frozen=True)
 class Normaliser:
@@ -53,16 +56,30 @@ class Normaliser:
         loudest: Array = scores.argmax(1)
         return scores[np.arange(len(scores)), loudest] + self.tie * coins, loudest
 
+    def statistic(self, channels: Float64Array, coin: float) -> tuple[float, int]:
+        """`statistics` of a single observation."""
+        if len(channels) == 1:
+            return float(channels[0]) + self.tie * coin, 0
+        scores = (channels - self.centre) / self.scale
+        loudest = int(scores.argmax())
+        return float(scores[loudest]) + self.tie * coin, loudest
+
+
+def coin(seed: int, run: int, test: int) -> float:
+    """A uniform number for a test of a run: a hash of the three, so that no generator need be kept.
+
+    A counter-based generator (Salmon et al. 2011) with the mixing of splitmix64 (Steele et al. 2014).
+    """
+    x = (seed + run * RUN_STRIDE + (test + 1) * TEST_STRIDE) & MASK
+    x = ((x ^ (x >> 30)) * MIXERS[0]) & MASK
+    x = ((x ^ (x >> 27)) * MIXERS[1]) & MASK
+    return float((x ^ (x >> 31)) >> 11) * 2.0**-53
+
 
 def coins(seed: int, run: int, first: int, count: int) -> Float64Array:
-    """The uniform numbers of tests first, first + 1, ... of a run: a hash of seed, run and test, so never stored.
-
-    Salmon et al. (2011) call this a counter-based generator; the mixing is splitmix64 (Steele et al. 2014).
-    """
-    with np.errstate(over="ignore"):
-        state = np.uint64(seed % 2**64) + np.uint64(run) * np.uint64(0xD1342543DE82EF95)
-        x = state + (np.arange(first, first + count, dtype=np.uint64) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
-        x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        x ^= x >> np.uint64(31)
-    return (x >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    """`coin` of the tests first, first + 1, ..."""
+    start = (seed + run * RUN_STRIDE + (first + 1) * TEST_STRIDE) & MASK
+    x = np.uint64(start) + np.arange(count, dtype=np.uint64) * np.uint64(TEST_STRIDE)  # wraps around, as it should
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(MIXERS[0])
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(MIXERS[1])
+    return ((x ^ (x >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53

@@ -59,14 +59,17 @@ class Stretch:
 def thresholds(records: Records, edges: Int64Array, alpha: float) -> list[Stretch]:
     """The threshold of every stretch edges[b] <= test < edges[b + 1], at a rate of alpha per test."""
     quiet = np.ones(records.paths, dtype=bool)
-    order = np.argsort(records.stretch, kind="stable")
+    order = np.argsort(records.stretch.astype(np.int16), kind="stable")  # of 16 bits it is a radix sort
     bounds = np.searchsorted(records.stretch[order], np.arange(len(edges)))
     out = []
     for b in range(len(edges) - 1):
         here = order[bounds[b] : bounds[b + 1]]
         path, step, value = records.path[here], records.step[here], records.value[here]
         at_risk = quiet[path]
-        curve = passage_curve(path[at_risk], step[at_risk], value[at_risk], int(edges[b + 1] - edges[b]))
+        length = int(edges[b + 1] - edges[b])
+        curve = passage_curve(
+            path[at_risk], step[at_risk], value[at_risk], length, most_alarms=alpha * length * int(quiet.sum())
+        )
         stretch = curve.at_rate(alpha)
         out.append(stretch)
         quiet &= ~_rang(path, value, stretch.threshold, records.paths)
@@ -101,19 +104,28 @@ class PassageCurve:
         return Stretch(float(threshold), float(alarms), float(tests))
 
 
-def passage_curve(path: Int32Array, step: Int32Array, value: Float64Array, length: int) -> PassageCurve:
+def passage_curve(
+    path: Int32Array, step: Int32Array, value: Float64Array, length: int, most_alarms: float = np.inf
+) -> PassageCurve:
     """First passages as a function of the threshold, from records in path order.
 
     As the threshold rises past a record, its path's first passage moves on to the path's next record, or, after the
-    last, the path is quiet to the end.
+    last, the path is quiet to the end. Thresholds that more than `most_alarms` paths pass may be left out.
     """
     last = np.concatenate([path[1:] != path[:-1], [True]])
-    following = np.where(last, length, np.concatenate([step[1:], [0]]))
-    order = np.argsort(value, kind="stable")
+    longer = np.where(last, length, np.concatenate([step[1:], [0]])) - step
     paths = int(last.sum())
-    alarms = paths - np.cumsum(last[order])
-    tests = paths + np.cumsum((following - step)[order])
-    return PassageCurve(value[order], alarms.astype(np.float64), tests.astype(np.float64))
+    alarms, tests = paths, paths
+    if most_alarms + 2 < paths:
+        maxima = value[last]
+        rank = paths - int(most_alarms) - 2
+        low = value < np.partition(maxima, rank)[rank]
+        alarms, tests = alarms - int((last & low).sum()), tests + int(longer[low].sum())
+        last, longer, value = last[~low], longer[~low], value[~low]
+    order = np.argsort(value)
+    return PassageCurve(
+        value[order], (alarms - np.cumsum(last[order])).astype(float), (tests + np.cumsum(longer[order])).astype(float)
+    )
 
 
 def _rang(path: Int32Array, value: Float64Array, threshold: float, paths: int) -> BoolArray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from tocsin.calibration.plan import Mode
 from tocsin.compute.arrays import Float64Array
@@ -38,6 +39,14 @@ class Calibration:
     def threshold(self) -> float:
         """The threshold once the transient is over."""
         return float(self.thresholds[-1])
+
+    def threshold_of(self, test: int) -> float:
+        """The threshold of a test, counted from 0."""
+        return self._listed[min(test, len(self._listed) - 1)]
+
+    @cached_property
+    def _listed(self) -> list[float]:
+        return [float(threshold) for threshold in self.thresholds]
 
     @property
     def error(self) -> float:

@@ -49,24 +49,24 @@ float_of_bits: Callable[[Any], Any] = _extending.intrinsic(_float_of_bits)
 """The float32 with these 32 bits."""
 
 
-def _tile(rows: int, vectors: int) -> Callable[[Any, int, Any, int, Any, int], None]:
+def _tile(rows: int, vectors: int) -> Callable[[Any, int, Any, int, Any, int, int], None]:
     """Squared distances of `rows` queries to `16 * vectors` points, all held in registers.
 
-    (points, first, queries, query, out, column): for r < rows, j < 16 * vectors, with points and queries as (d, n),
-    out[r, column + j] = sum_k (points[k, first + j] - queries[k, query + r])^2.
+    (points, first, queries, query, out, stride, start): for r < rows, j < 16 * vectors, points and queries as (d, n),
+    out[r * stride + start + j] = sum_k (points[k, first + j] - queries[k, query + r])^2.
     Every pair is one chain of d multiply-adds, so its value does not depend on the tile it was computed in.
     """
 
-    def intrinsic(_: Any, points: Any, first: Any, queries: Any, query: Any, out: Any, column: Any) -> Any:
-        signature = _types.void(points, _types.intp, queries, _types.intp, out, _types.intp)
+    def intrinsic(_: Any, points: Any, first: Any, queries: Any, query: Any, out: Any, stride: Any, start: Any) -> Any:
+        signature = _types.void(points, _types.intp, queries, _types.intp, out, _types.intp, _types.intp)
 
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             integer, vector = _ir.IntType(64), _ir.VectorType(_ir.FloatType(), LANES)
             zero, unset = _ir.Constant(vector, [0.0] * LANES), _ir.Constant(vector, _ir.Undefined)
             first_lane = _ir.Constant(_ir.VectorType(_ir.IntType(32), LANES), [0] * LANES)
             arrays = [context.make_array(signature.args[i])(context, builder, arguments[i]) for i in (0, 2, 4)]
-            shapes = [_cgutils.unpack_tuple(builder, array.shape, 2) for array in arrays]
-            pointers = [builder.gep(array.data, [arguments[i]]) for array, i in zip(arrays, (1, 3, 5), strict=True)]
+            shapes = [_cgutils.unpack_tuple(builder, array.shape, 2) for array in arrays[:2]]
+            pointers = [builder.gep(array.data, [arguments[i]]) for array, i in zip(arrays, (1, 3, 6), strict=True)]
             depth = shapes[0][0]
 
             before, body = builder.block, builder.append_basic_block("multiply_add")
@@ -105,14 +105,14 @@ def _tile(rows: int, vectors: int) -> Callable[[Any, int, Any, int, Any, int], N
             builder.position_at_end(after)
             for r in range(rows):
                 for v in range(vectors):
-                    offset = builder.add(builder.mul(integer(r), shapes[2][1]), integer(v * LANES))
+                    offset = builder.add(builder.mul(integer(r), arguments[5]), integer(v * LANES))
                     target = builder.bitcast(builder.gep(pointers[2], [offset]), vector.as_pointer())
                     builder.store(totals[r][v], target, align=4)
             return context.get_dummy_value()
 
         return signature, generate
 
-    compiled: Callable[[Any, int, Any, int, Any, int], None] = _extending.intrinsic(intrinsic)
+    compiled: Callable[[Any, int, Any, int, Any, int, int], None] = _extending.intrinsic(intrinsic)
     return compiled
 
 

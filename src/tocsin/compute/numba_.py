@@ -43,28 +43,34 @@ def exponentials(x: Float32Array) -> Float32Array:
     return out
 
 
+# The loops below run over unsigned indices, which numba need not check for wrapping around, and take whole arrays
+# with bounds instead of slices, which it would count references to: both matter more than the arithmetic.
+
+
 @jit
-def _all_widths(squares: Float32Array, multipliers: Float32Array, kernels: Float32Array) -> None:
-    """kernels[w] = exp(-multipliers[w] * squares); a multiplier of 0 stands for the fourth power of the width before."""
-    n = squares.size
+def _all_widths(
+    squares: Float32Array, start: int, stop: int, multipliers: Float32Array, kernels: Float32Array
+) -> None:
+    """kernels[w, start:stop] = exp(-multipliers[w] * squares[start:stop]).
+
+    A multiplier of 0 stands for the fourth power of the width before.
+    """
     for w in range(multipliers.size):
-        line = kernels[w]
         multiplier = multipliers[w]
         if multiplier > 0:
-            for j in range(n):
-                line[j] = exponential(-multiplier * squares[j])
+            for j in range(np.uintp(start), np.uintp(stop)):
+                kernels[w, j] = exponential(-multiplier * squares[j])
         else:
-            before = kernels[w - 1]
-            for j in range(n):
-                square = before[j] * before[j]
-                line[j] = square * square
+            for j in range(np.uintp(start), np.uintp(stop)):
+                square = kernels[w - 1, j] * kernels[w - 1, j]
+                kernels[w, j] = square * square
 
 
 @jit
-def _total(values: Float32Array) -> np.float32:
+def _total(values: Float32Array, row: int, start: int, stop: int) -> np.float32:
     total = np.float32(0.0)
-    for j in range(values.size):
-        total += values[j]
+    for j in range(np.uintp(start), np.uintp(stop)):
+        total += values[row, j]
     return total
 
 
@@ -74,20 +80,43 @@ def gaussian_row_sums(
 ) -> Float64Array:
     n = queries.shape[1]
     sums = np.zeros((multipliers.size, n))
-    squares = np.empty((1, CHUNK), np.float32)
+    squares = np.empty(CHUNK, np.float32)
     kernels = np.empty((multipliers.size, CHUNK), np.float32)
     for start in range(0, count, CHUNK):
         size = min(CHUNK, count - start)
         for q in range(n):
             for j in range(0, size, STRIP):
-                distance_strip(points, start + j, queries, q, squares, j)
-            _all_widths(squares[0, :size], multipliers, kernels)
+                distance_strip(points, start + j, queries, q, squares, 0, j)
+            _all_widths(squares, 0, size, multipliers, kernels)
             inside = start <= own[q] < start + size
             for w in range(multipliers.size):
                 if inside:
                     kernels[w, own[q] - start] = 0
-                sums[w, q] += np.float64(_total(kernels[w, :size]))
+                sums[w, q] += np.float64(_total(kernels, w, 0, size))
     return sums
+
+
+@jit
+def gaussian_observe(
+    points: Float32Array,
+    count: int,
+    queries: Float64Array,
+    centre: Float64Array,
+    scale: float,
+    own: Int64Array,
+    multipliers: Float32Array,
+) -> tuple[Float32Array, Float64Array]:
+    n, d = queries.shape
+    block = np.empty((d, n), np.float32)
+    for i in range(n):
+        for k in range(d):
+            block[k, i] = (queries[i, k] - centre[k]) * scale
+    linear = gaussian_row_sums(points, count, block, own, multipliers)
+    for i in range(n):
+        met = count - 1 if own[i] >= 0 else count
+        for w in range(multipliers.size):
+            linear[w, i] *= -2.0 / met
+    return block, linear
 
 
 @jit
@@ -96,17 +125,34 @@ def gaussian_block(
 ) -> Float32Array:
     n, size = queries.shape[1], stop - start
     block = np.empty((multipliers.size, n, size), np.float32)
-    squares = np.empty((1, size + STRIP), np.float32)
+    squares = np.empty(size + STRIP, np.float32)
     kernels = np.empty((multipliers.size, size), np.float32)
     for q in range(n):
         for j in range(0, size, STRIP):
-            distance_strip(points, start + j, queries, q, squares, j)
-        _all_widths(squares[0, :size], multipliers, kernels)
+            distance_strip(points, start + j, queries, q, squares, 0, j)
+        _all_widths(squares, 0, size, multipliers, kernels)
         for w in range(multipliers.size):
             if start <= own[q] < stop:
                 kernels[w, own[q] - start] = 0
             block[w, q] = kernels[w]
     return block
+
+
+@jit
+def _add_row(kernels: Float32Array, first: int, ahead: Float32Array, w: int, low: int, t: int) -> None:
+    """Add the kernels of point t with points low..t to their `ahead`."""
+    start, begin = np.uintp(first), np.uintp(low)
+    for i in range(np.uintp(t - low)):
+        ahead[w, begin + i] += kernels[w, start + i]
+
+
+@jit
+def _repeats(stream: Int32Array, low: int, t: int) -> int:
+    """How often point t is among points low..t."""
+    own, count = stream[t], np.int32(0)
+    for j in range(np.uintp(low), np.uintp(t)):
+        count += np.int32(stream[j] == own)
+    return count
 
 
 @jit
@@ -128,43 +174,42 @@ def _window_pairs(
     """pairs[w, v, test] = sum of k over the pairs of each window; ahead and behind: sums over later and earlier points.
 
     A pair enters ahead[i] once, when its later point arrives, so a window's sum is that of its points' `ahead`,
-    whatever the window: all windows share one pass, and nothing is ever subtracted.
+    whatever the window: all windows share one pass, and nothing is ever subtracted. Rows are taken four at a time, end
+    to end, so that loops are long enough to fill vectors. `behind` is left alone where points repeat (it is not needed).
     """
     length, widest, widths = stream.size, windows[-1], multipliers.size
-    tabulated = table.size > 0
+    tabulated, distinct = table.size > 0, reach == length
     for t in range(length):
         for k in range(points.shape[1]):
             gathered[k, t] = points[stream[t], k]
     ahead[:] = 0
     for block in range(0, length, 4):
         base = max(0, block - reach + 1)
+        across = (block + 3 - base + LANES - 1) // LANES * LANES
         if not tabulated:
-            for j in range(0, block + 3 - base, LANES):
-                distance_tile(gathered, base + j, gathered, block, squares, j)
+            for j in range(0, across, LANES):
+                distance_tile(gathered, base + j, gathered, block, squares, across, j)
+            _all_widths(squares, 0, 4 * across, multipliers, kernels)
         for row in range(min(4, length - block)):
             t = block + row
             low = max(0, t - reach + 1)
-            n = t - low
-            own = stream[t]
-            earlier = stream[low:t]
+            first = row * across + low - base
             if tabulated:
-                line = table[own]
-                for j in range(n):
-                    kernels[0, j] = line[earlier[j]]
-            else:
-                _all_widths(squares[row, low - base : low - base + n], multipliers, kernels)
+                for j in range(low, t):
+                    kernels[0, first + j - low] = table[stream[t], stream[j]]
+            if not distinct and _repeats(stream, low, t):
+                for j in range(low, t):
+                    if stream[j] == stream[t]:
+                        kernels[:, first + j - low] = neutral[:, stream[t]]
             for w in range(widths):
-                kernel, sums, same = kernels[w], ahead[w, low:t], neutral[w, own]
-                for j in range(n):
-                    if earlier[j] == own:
-                        kernel[j] = same
-                    sums[j] += kernel[j]
-                behind[w, t] = _total(kernel[:n])
+                _add_row(kernels, first, ahead, w, low, t)
+                if distinct:
+                    behind[w, t] = _total(kernels, w, first, first + t - low)
                 if t >= widest - 1:
                     total, end = 0.0, t
                     for v in range(windows.size):
                         begin = t - windows[v] + 1
-                        total += _total(ahead[w, begin:end])
+                        total += _total(ahead, w, begin, end)
                         pairs[w, v, t - widest + 1] = 2 * total
                         end = begin
 
@@ -197,8 +242,9 @@ def pair_bootstrap_paths(
 ) -> Float32Array:
     (count, length), widths, widest = streams.shape, multipliers.size, windows[-1]
     gathered = np.zeros((points.shape[1], length + STRIP), np.float32)
-    squares = np.empty((4, widest + STRIP), np.float32)
-    kernels, ahead = np.empty((widths, widest), np.float32), np.empty((widths, length), np.float32)
+    squares = np.empty(4 * (widest + STRIP), np.float32)
+    kernels = np.empty((widths, squares.size), np.float32)
+    ahead = np.empty((widths, length), np.float32)
     behind, running = np.empty((widths, length)), np.zeros(length + 1)
     pairs = np.empty((widths, windows.size, length - widest + 1))
     out = np.empty((widths * windows.size, count, length - widest + 1), np.float32)
@@ -229,8 +275,9 @@ def pair_split_paths(
     (count, length), widths, widest = streams.shape, multipliers.size, windows[-1]
     kept = row_sums.shape[1] - length
     gathered = np.zeros((points.shape[1], length + STRIP), np.float32)
-    squares = np.empty((4, length + STRIP), np.float32)
-    kernels, ahead = np.empty((widths, length), np.float32), np.empty((widths, length), np.float32)
+    squares = np.empty(4 * (length + STRIP), np.float32)
+    kernels = np.empty((widths, squares.size), np.float32)
+    ahead = np.empty((widths, length), np.float32)
     behind, running = np.empty((widths, length)), np.zeros(length + 1)
     pairs = np.empty((widths, windows.size, length - widest + 1))
     out = np.empty((widths * windows.size, count, length - widest + 1), np.float32)
@@ -259,7 +306,7 @@ def pair_advance(
     buffer: Float32Array,
     ahead: Float32Array,
     linear: Float64Array,
-    position: int,
+    cursor: Int64Array,
     windows: Int64Array,
     multipliers: Float32Array,
     offset: Float64Array,
@@ -268,10 +315,11 @@ def pair_advance(
     start: int,
     stop: int,
     out: Float64Array,
-) -> int:
+) -> None:
     widths, widest, capacity = multipliers.size, windows[-1], ahead.shape[1]
-    squares = np.empty((1, widest + STRIP), np.float32)
-    kernels = np.empty((widths, widest), np.float32)
+    squares = np.empty(capacity + STRIP, np.float32)
+    kernels = np.empty((widths, capacity), np.float32)
+    position = cursor[0]
     for i in range(start, stop):
         if position == capacity:
             keep = widest - 1
@@ -283,16 +331,14 @@ def pair_advance(
             position = keep
         t = position
         low = max(0, t - widest + 1)
-        n = t - low
         for k in range(buffer.shape[0]):
             buffer[k, t] = block[k, i]
-        for j in range(0, n, STRIP):
-            distance_strip(buffer, low + j, buffer, t, squares, j)
-        _all_widths(squares[0, :n], multipliers, kernels)
+        for j in range(low, t, STRIP):
+            distance_strip(buffer, j, buffer, t, squares, 0, j)
+        _all_widths(squares, low, t, multipliers, kernels)
         for w in range(widths):
-            kernel, sums = kernels[w], ahead[w, low:t]
-            for j in range(n):
-                sums[j] += kernel[j]
+            for j in range(np.uintp(low), np.uintp(t)):
+                ahead[w, j] += kernels[w, j]
             ahead[w, t] = 0
             linear[w, t] = block_linear[w, i]
             first, pairs, mean, end = w * windows.size, 0.0, linear[w, t], t
@@ -301,13 +347,14 @@ def pair_advance(
                 if begin < 0:
                     out[i - start, first + v] = np.nan
                     continue
-                pairs += _total(ahead[w, begin:end])
-                mean += np.sum(linear[w, begin:end])
+                pairs += _total(ahead, w, begin, end)
+                for j in range(np.uintp(begin), np.uintp(end)):
+                    mean += linear[w, j]
                 window = windows[v]
                 out[i - start, first + v] = offset[w] + 2 * pairs / (window * (window - 1)) + mean / window
                 end = begin
         position += 1
-    return position
+    cursor[0] = position
 
 
 @jit
@@ -391,7 +438,7 @@ def feature_advance(
     buffer: Float64Array,
     linear: Float64Array,
     sums: Float64Array,
-    position: int,
+    cursor: Int64Array,
     windows: Int64Array,
     quadratic: float,
     block: Float64Array,
@@ -399,8 +446,9 @@ def feature_advance(
     start: int,
     stop: int,
     out: Float64Array,
-) -> int:
+) -> None:
     (capacity, m), widest = buffer.shape, windows[-1]
+    position = cursor[0]
     for i in range(start, stop):
         if position == capacity:
             # The oldest point is still needed once: it leaves the widest window below.
@@ -428,7 +476,7 @@ def feature_advance(
                     square += total[k] * total[k]
                 out[i - start, v] = quadratic * square / (window * window) + np.sum(linear[begin : t + 1]) / window
         position += 1
-    return position
+    cursor[0] = position
 
 
 @jit
@@ -476,6 +524,7 @@ __all__ = [
     "feature_bootstrap_paths",
     "feature_split_paths",
     "gaussian_block",
+    "gaussian_observe",
     "gaussian_row_sums",
     "pair_advance",
     "pair_bootstrap_paths",

@@ -39,6 +39,21 @@ def gaussian_row_sums(
     return sums
 
 
+def gaussian_observe(
+    points: Float32Array,
+    count: int,
+    queries: Float64Array,
+    centre: Float64Array,
+    scale: float,
+    own: Int64Array,
+    multipliers: Float32Array,
+) -> tuple[Float32Array, Float64Array]:
+    """New points (n, d), centred and scaled to (d, n), and -2 c of each: minus twice its mean kernel; (widths, n)."""
+    block = np.ascontiguousarray(((queries - centre) * scale).T.astype(np.float32))
+    sums = gaussian_row_sums(points, count, block, own, multipliers)
+    return block, -2 * sums / np.where(own >= 0, count - 1, count)
+
+
 def gaussian_block(
     points: Float32Array, start: int, stop: int, queries: Float32Array, own: Int64Array, multipliers: Float32Array
 ) -> Array:
@@ -121,7 +136,7 @@ def pair_advance(
     buffer: Float32Array,
     ahead: Float32Array,
     linear: Float64Array,
-    position: int,
+    cursor: Int64Array,
     windows: Int64Array,
     multipliers: Float32Array,
     offset: Float64Array,
@@ -130,13 +145,14 @@ def pair_advance(
     start: int,
     stop: int,
     out: Float64Array,
-) -> int:
-    """Append the columns start..stop of `block` to the recent points and write each one's channels to `out`; the new position.
+) -> None:
+    """Append the columns start..stop of `block` to the recent points and write each one's channels to `out`.
 
-    buffer (d, capacity + padding) holds recent points from column 0 to `position`; ahead[w, i] is the sum of k_w between
+    buffer (d, capacity + padding) holds recent points up to column `cursor[0]`; ahead[w, i] is the sum of k_w between
     point i and those after it; linear[w, i] is -2 c(x_i). When the buffer is full its tail moves to the front.
     """
     widest, capacity = int(windows[-1]), ahead.shape[1]
+    position = cursor[0]
     for i in range(start, stop):
         if position == capacity:
             for array in (buffer, ahead, linear):
@@ -153,7 +169,7 @@ def pair_advance(
             pairs = 2 * ahead[:, inside].sum(1, dtype=np.float64) / (window * (window - 1))
             value = offset + pairs + linear[:, inside].mean(1)
             out[i - start, v :: len(windows)] = value if position >= window else np.nan
-    return position
+    cursor[0] = position
 
 
 def feature_bootstrap_paths(
@@ -201,7 +217,7 @@ def feature_advance(
     buffer: Float64Array,
     linear: Float64Array,
     sums: Float64Array,
-    position: int,
+    cursor: Int64Array,
     windows: Int64Array,
     quadratic: float,
     block: Float64Array,
@@ -209,9 +225,10 @@ def feature_advance(
     start: int,
     stop: int,
     out: Float64Array,
-) -> int:
+) -> None:
     """As `pair_advance`, for features: buffer (capacity, m), linear (capacity,); `sums` is scratch of the fast version."""
     capacity, widest = len(buffer), int(windows[-1])
+    position = cursor[0]
     for i in range(start, stop):
         if position == capacity:
             buffer[:widest] = buffer[capacity - widest :].copy()
@@ -224,7 +241,7 @@ def feature_advance(
             sums[v] = buffer[inside].sum(0)
             value = quadratic * (sums[v] ** 2).sum() / window**2 + linear[inside].mean()
             out[i - start, v] = value if position >= window else np.nan
-    return position
+    cursor[0] = position
 
 
 def records(paths: Float64Array, edges: Int64Array) -> tuple[Array, Array, Array, Array]:

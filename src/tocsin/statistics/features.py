@@ -112,8 +112,8 @@ class FeatureLive:
 
     def advance(self, observed: tuple[Float64Array, Float64Array], start: int, stop: int) -> Float64Array:
         out = np.empty((stop - start, len(self.channels)))
-        self._position[0] = self._compute.feature_advance(
-            self._buffer, self._linear, self._sums, self._position[0], self._windows,
+        self._compute.feature_advance(
+            self._buffer, self._linear, self._sums, self._position, self._windows,
             0.0 if self.features.signed else 1.0, *observed, start, stop, out,
         )  # fmt: skip
         return out

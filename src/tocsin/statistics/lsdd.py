@@ -125,8 +125,8 @@ def choose_regularisation(
 
 
 def squared_distances(a: Float64Array, b: Float64Array) -> Float64Array:
-    """|a_i - b_j|^2 by differences: exact where an offset would ruin the product form."""
-    out = np.empty((len(a), len(b)))
-    for j in range(len(b)):
-        out[:, j] = ((a - b[j]) ** 2).sum(1)
-    return out
+    """|a_i - b_j|^2, around the mean of b so that an offset of the data costs no digits."""
+    centre = b.mean(0)
+    a, b = a - centre, b - centre
+    squares = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * (a @ b.T)
+    return np.maximum(squares, 0.0)

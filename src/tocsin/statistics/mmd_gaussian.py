@@ -8,7 +8,7 @@ from types import ModuleType
 import numpy as np
 
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
-from tocsin.execution import Executor, Threads
+from tocsin.execution import Threads
 from tocsin.kernels import ScaledPoints
 from tocsin.samplers import Streams
 from tocsin.statistics.base import Channel, NullPaths, Parts, Setting
@@ -69,8 +69,16 @@ class PreparedGaussian:
         return np.concatenate(list(self.setting.executor.map(rows, range(0, n, QUERIES))), axis=1)
 
     def _own_row_sums(self, points: Float32Array, columns: Float32Array) -> Float64Array:
-        n, setting = len(points), self.setting
-        return _row_sums(columns, n, points, np.arange(n), self.multipliers, setting.compute, setting.executor)
+        """sum_{i != j} k(x_i, x_j) for every j, at every width; (widths, N)."""
+
+        def some(start: int) -> Float64Array:
+            own = np.arange(start, min(start + QUERIES, len(points)))
+            sums: Float64Array = self.setting.compute.gaussian_row_sums(
+                columns, len(points), np.ascontiguousarray(points[own].T), own, self.multipliers
+            )
+            return sums
+
+        return np.concatenate(list(self.setting.executor.map(some, range(0, len(points), QUERIES))), axis=1)
 
     def live(self, kept: Int64Array | None) -> GaussianLive:
         points, sums = self.points, self.row_sums
@@ -94,10 +102,9 @@ class GaussianLive:
     ) -> None:
         self.channels = _channels(windows, scaled.widths)
         self.points, self.offset, self.scaled = points, offset, scaled
-        self._compute, self._executor = compute, Threads()
+        self._compute, self._executor, self._scale = compute, Threads(), scaled.scale
         self._windows, self._multipliers = np.array(windows, dtype=np.int64), scaled.multipliers
         self._columns = _columns(points)
-        self._stranger = np.array([-1])
         capacity, widths = 4 * windows[-1], len(scaled.widths)
         self._buffer = np.zeros((points.shape[1], capacity + PADDING), np.float32)
         self._ahead = np.zeros((widths, capacity), np.float32)
@@ -105,20 +112,25 @@ class GaussianLive:
         self._position = np.zeros(1, np.int64)
 
     def observe(self, points: Float64Array, own: Int64Array | None) -> tuple[Float32Array, Float64Array]:
-        rows, n = self.scaled(points), len(self.points)
-        if own is None:
-            own = self._stranger if len(rows) == 1 else np.full(len(rows), -1)
-        block = np.ascontiguousarray(rows.T)
-        if len(rows) <= QUERIES:
-            sums = self._compute.gaussian_row_sums(self._columns, n, block, own, self._multipliers)
-        else:
-            sums = _row_sums(self._columns, n, rows, own, self._multipliers, self._compute, self._executor)
-        return block, -2 * sums / (n - (own >= 0))
+        own = np.full(len(points), -1) if own is None else own
+
+        def some(start: int) -> tuple[Float32Array, Float64Array]:
+            rows = slice(start, start + QUERIES)
+            observed: tuple[Float32Array, Float64Array] = self._compute.gaussian_observe(
+                self._columns, len(self.points), points[rows], self.scaled.centre, self._scale, own[rows],
+                self._multipliers,
+            )  # fmt: skip
+            return observed
+
+        if len(points) <= QUERIES:
+            return some(0)
+        blocks, linear = zip(*self._executor.map(some, range(0, len(points), QUERIES)), strict=True)
+        return np.concatenate(blocks, axis=1), np.concatenate(linear, axis=1)
 
     def advance(self, observed: tuple[Float32Array, Float64Array], start: int, stop: int) -> Float64Array:
         out = np.empty((stop - start, len(self.channels)))
-        self._position[0] = self._compute.pair_advance(
-            self._buffer, self._ahead, self._linear, self._position[0], self._windows, self._multipliers, self.offset,
+        self._compute.pair_advance(
+            self._buffer, self._ahead, self._linear, self._position, self._windows, self._multipliers, self.offset,
             *observed, start, stop, out,
         )  # fmt: skip
         return out
@@ -173,27 +185,6 @@ def pair_paths(
         return out
 
     return paths
-
-
-def _row_sums(
-    columns: Float32Array,
-    count: int,
-    queries: Float32Array,
-    own: Int64Array,
-    multipliers: Float32Array,
-    compute: ModuleType,
-    executor: Executor,
-) -> Float64Array:
-    """sum_{i != own} k(x_i, query) for every query, at every width; (widths, n)."""
-
-    def some(start: int) -> Float64Array:
-        rows = slice(start, start + QUERIES)
-        sums: Float64Array = compute.gaussian_row_sums(
-            columns, count, np.ascontiguousarray(queries[rows].T), own[rows], multipliers
-        )
-        return sums
-
-    return np.concatenate(list(executor.map(some, range(0, len(queries), QUERIES))), axis=1)
 
 
 def _columns(points: Float32Array) -> Float32Array:

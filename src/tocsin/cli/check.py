@@ -1,0 +1,55 @@
+"""`tocsin check`: what a detector promises, and what the promise rests on."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tocsin.cli import common, describe
+
+
+@common.short_errors()
+def command(
+    file: Annotated[Path, common.FILE],
+    as_json: Annotated[bool, common.JSON] = False,
+) -> None:
+    """Tell what a detector promises, and what the promise rests on.
+
+    Shows the thresholds and how they were made (streams simulated, Monte Carlo error), what is watched (windows,
+    channels, reference) and where in the stream the detector is. Reads FILE, changes nothing.
+
+    Example: [bold]tocsin check machine.tocsin[/bold]
+    """
+    saved = common.load(file)
+    detector = saved.detector
+    if as_json:
+        facts = describe.facts(detector, saved.rows, saved.columns)
+        alarm = None if detector.alarm_ is None else describe.alarm_facts(detector.alarm_)
+        state = {"run": saved.run + 1, "run_length": detector.time_, "alarm": alarm}
+        typer.echo(json.dumps({"file": str(file), **facts, "state": state}))
+        return
+    reference = f"{describe.counted(saved.rows, 'row')} of {describe.counted(saved.columns, 'column')}"
+    compared = detector.calibration_.compared
+    if compared < saved.rows:
+        reference += f", {compared:,} of which new observations are compared with"
+    out = common.console()
+    out.print(f"{file}\n", markup=False)
+    out.print(
+        describe.table(
+            [
+                ("Promise", describe.promise(detector)),
+                ("Precision", describe.precision(detector)),
+                ("Thresholds", describe.thresholds(detector)),
+                ("Calibration", describe.method(detector)),
+                ("Windows", describe.windows(detector)),
+                ("Channels", describe.channels(detector)),
+                ("Reference", reference),
+                ("Start", detector.start),
+                ("Seed", str(detector.seed_)),
+                ("Stream", describe.place(detector, saved.run)),
+            ]
+        )
+    )

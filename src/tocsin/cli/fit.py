@@ -1,0 +1,158 @@
+"""`tocsin fit`: a reference becomes a detector in a file."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal
+
+import numpy as np
+import typer
+
+from tocsin import reading, validation
+from tocsin.calibration.plan import Mode
+from tocsin.cli import common, describe
+from tocsin.detector import Detector, Start
+from tocsin.errors import InputError
+from tocsin.kernels import Gaussian
+from tocsin.statistics import LSDD, MMD, MeanShift
+from tocsin.statistics.base import Statistic
+
+StatisticName = Literal["mmd", "lsdd", "mean"]
+
+UNEVEN = 10
+"""Columns whose spreads differ by more than this factor are worth a note."""
+
+MOST_NAMES = 12
+"""Names of columns shown."""
+
+Reference = typer.Argument(
+    metavar="REFERENCE", help="Rows from a time when all was well: .csv, .jsonl, .npy, .parquet, or - for standard input."
+)
+Output = typer.Option("--output", "-o", metavar="FILE", help="The .tocsin file to write.")
+Ert = typer.Option(metavar="N", help="Expected run time: observations between false alarms, on average.")
+Window = typer.Option(
+    metavar="W,...",
+    help="Latest observations to compare with the reference: one number, or several to use together.",
+    show_default="8,25,100, or what the reference is long enough for",
+)
+Measure = typer.Option(help="What measures the difference between window and reference.")
+Width = typer.Option(
+    metavar="X,...", help="Kernel widths (mmd: one or several; lsdd: one).", show_default="from the median distance"
+)
+Calibrate = typer.Option(help="How thresholds are made; 'paper' and 'fixed' are there to compare with.")
+Begin = typer.Option(help="'warm' tests from the first observation on, 'cold' once the widest window is full.")
+Error = typer.Option(metavar="X", help="Monte Carlo error of the false alarm rate to calibrate to.")
+Paths = typer.Option(metavar="N", help="Streams to simulate.", show_default="as many as --error asks for")
+Seed = typer.Option(metavar="N", help="For the same thresholds every time.", show_default="a fresh one, kept in FILE")
+Workers = typer.Option(
+    metavar="N", help="Threads to use; their number changes nothing in the result.", show_default="all cores"
+)
+
+
+@common.short_errors()
+def command(
+    reference: Annotated[str, Reference],
+    output: Annotated[Path, Output],
+    ert: Annotated[float, Ert],
+    window: Annotated[str | None, Window] = None,
+    statistic: Annotated[StatisticName, Measure] = "mmd",
+    width: Annotated[str | None, Width] = None,
+    columns: Annotated[str | None, common.COLUMNS] = None,
+    calibration: Annotated[Mode, Calibrate] = "steady",
+    start: Annotated[Start, Begin] = "warm",
+    error: Annotated[float, Error] = 0.02,
+    paths: Annotated[int | None, Paths] = None,
+    seed: Annotated[int | None, Seed] = None,
+    workers: Annotated[int | None, Workers] = None,
+    as_json: Annotated[bool, common.JSON] = False,
+) -> None:
+    """Learn what normal looks like, and set thresholds that keep the promise.
+
+    The reference is a sample of independent rows from a time when all was well: a thousand or more, if you can. Tocsin
+    simulates what would happen if nothing ever changed, and sets the thresholds so that it then rings once in --ert
+    observations. FILE holds all that [bold]tocsin watch[/bold] needs.
+
+    Example: [bold]tocsin fit reference.csv -o machine.tocsin --ert 5000 --columns flow,pressure[/bold]
+    """
+    began = time.perf_counter()
+    common.must_be_writable(output)
+    if output.exists() and reference != reading.STANDARD_INPUT and output.samefile(reference):
+        raise InputError(f"-o {output} would overwrite the reference; choose another file, such as machine.tocsin.")
+    detector = Detector(
+        ert,
+        _statistic(statistic, common.numbers("--width", width, float, "a number")),
+        window=common.numbers("--window", window, int, "a whole number"),
+        calibration=calibration,
+        start=start,
+        error=error,
+        paths=paths,
+        seed=seed,
+    )
+    data = reading.read_whole(reference, common.names(columns))
+    detector.fit(data.rows, workers=workers)
+    detector.save(output)
+    notes = list(_notes(detector, data, statistic, default_windows=window is None))
+    if as_json:
+        facts = describe.facts(detector, *data.rows.shape)
+        typer.echo(json.dumps({"file": str(output), **facts, "names": data.columns, "notes": notes}))
+        return
+    rows = f"{len(data.rows):,} rows of {describe.counted(len(data.columns), 'column')}"
+    out = common.console()
+    out.print(f"Fitted to {rows} from {reading.source_name(reference)} in {time.perf_counter() - began:.1f} s.\n", markup=False)
+    out.print(
+        describe.table(
+            [
+                ("Promise", describe.promise(detector)),
+                ("Columns", _shortened(data.columns)),
+                ("Windows", describe.windows(detector)),
+                ("Channels", describe.channels(detector)),
+                ("Precision", describe.precision(detector)),
+                ("Seed", str(detector.seed_)),
+                *(("Note", note) for note in notes),
+            ]
+        )
+    )
+    out.print(f"\nWritten to {output}. Next: tocsin watch {output} STREAM", markup=False)
+
+
+def _statistic(name: StatisticName, widths: list[float] | None) -> Statistic:
+    if name == "mmd":
+        return MMD() if widths is None else MMD(Gaussian(width=widths))
+    if name == "lsdd":
+        if widths is not None and len(widths) > 1:
+            raise InputError(f"--width {widths}: lsdd takes one width. Give one, or --statistic mmd.")
+        return LSDD() if widths is None else LSDD(width=widths[0])
+    if widths is not None:
+        raise InputError("--width is for mmd and lsdd; means have no kernel. Leave it out.")
+    return MeanShift()
+
+
+def _notes(
+    detector: Detector, data: reading.Block, statistic: StatisticName, *, default_windows: bool
+) -> Iterator[str]:
+    """What the user should know of this reference."""
+    dropped = [window for window in validation.DEFAULT_WINDOWS if window not in detector.windows_]
+    if default_windows and dropped:
+        needed = validation.POINTS_PER_WINDOW * dropped[0]
+        reason = f"most runs of --ert {describe.count(detector.ert)} would end before it is full"
+        if len(data.rows) < needed:
+            reason = f"it asks for {needed:,} reference rows and there are {len(data.rows):,}, too few to keep the promise"
+        yield (
+            f"window {describe.listed(dropped)} was left out: {reason}. Longer windows hear fainter changes; "
+            "--window overrides."
+        )
+    spreads = data.rows.std(0)
+    widest, narrowest = int(spreads.argmax()), int(np.where(spreads > 0, spreads, np.inf).argmin())
+    if statistic != "mean" and spreads[widest] > UNEVEN * spreads[narrowest]:
+        yield (
+            f"column {data.columns[narrowest]} spreads {spreads[widest] / spreads[narrowest]:.0f} times less than column "
+            f"{data.columns[widest]}. Rows are compared by distance, so changes in the narrow one are hard to hear. "
+            "Rescale columns to similar spread, in the reference and in the stream alike."
+        )
+
+
+def _shortened(names: tuple[str, ...]) -> str:
+    return describe.listed(names if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} more"])

@@ -1,0 +1,49 @@
+"""Ctrl-C and SIGTERM, taken between two pieces of work."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+class Stopper:
+    """Whether someone asked to stop. The question interrupts waiting for the next item, never work on one."""
+
+    def __init__(self) -> None:
+        self.asked = False
+        self._waiting = False
+
+    def until_asked(self, items: Iterable[T]) -> Iterator[T]:
+        """The items, up to the request to stop."""
+        source = iter(items)
+        while not self.asked:
+            try:
+                self._waiting = True
+                item = next(source)
+                self._waiting = False
+            except (KeyboardInterrupt, StopIteration):
+                self._waiting = False
+                return
+            yield item
+
+    def _ask(self, number: int, frame: FrameType | None) -> None:
+        self.asked = True
+        if self._waiting:
+            raise KeyboardInterrupt
+
+
+@contextmanager
+def stopper() -> Iterator[Stopper]:
+    """A `Stopper` that listens to Ctrl-C and SIGTERM until the block ends."""
+    it = Stopper()
+    before = {number: signal.signal(number, it._ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield it
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
