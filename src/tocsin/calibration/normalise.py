@@ -8,7 +8,7 @@ import numpy as np
 
 from tocsin.compute.arrays import Array, Float32Array, Float64Array, Int64Array
 
-LEAST_TAIL = 1e-3
+LEAST_TAIL = 1e-4
 """The normalising quantile only balances the channels: it need not be as rare as an alarm."""
 
 TIE_BREAKER = 2.0**-16

@@ -22,7 +22,7 @@ Progress = Callable[[int, int], None]
 
 NullPaths = Callable[[Streams], Float32Array]
 
-PILOT_PATHS = 2000
+PILOT_PATHS = 4000
 PILOT_PATHS_OF_ONE_CHANNEL = 200
 
 PILOT, MAIN = 1, 2

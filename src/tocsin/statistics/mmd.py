@@ -12,7 +12,7 @@ from tocsin.statistics.mmd_callable import CallableLive, PreparedCallable
 from tocsin.statistics.mmd_gaussian import GaussianLive, PreparedGaussian
 
 FAMILY = Gaussian(factors=(0.125, 0.25, 0.5, 1.0, 2.0))
-"""Fine widths see changes of shape that the median width averages away; wide ones see shifts."""
+"""Narrow widths see changes of shape that the median width averages away; wide ones see shifts."""
 
 
 @dataclass(frozen=True)
@@ -27,14 +27,15 @@ class MMD:
     ----------
     kernel
         `Gaussian(...)`, or any function k(X, Y) of two sequences of observations (strings, graphs, dicts, rows) that
-        returns the matrix of k(x, y). Default: Gaussian at 1/8, 1/4, 1/2, 1 and 2 times the median distance.
-        `Gaussian()` is the paper's single width.
+        returns the matrix of k(x, y). Default: Gaussian at 1/8, 1/4, 1/2, 1 and 2 times the median distance, each
+        with those windows in which some points can be expected to be alike at that width. `Gaussian()` is the paper's
+        single width.
     """
 
-    kernel: Gaussian | Kernel = FAMILY
+    kernel: Gaussian | Kernel | None = None
 
     def __post_init__(self) -> None:
-        if not (isinstance(self.kernel, Gaussian) or callable(self.kernel)):
+        if not (self.kernel is None or isinstance(self.kernel, Gaussian) or callable(self.kernel)):
             raise InputError(
                 f"MMD(kernel={self.kernel!r}): a kernel is Gaussian(...) or a function k(X, Y) that returns a "
                 "matrix. For a width, write Gaussian(width=...)."
@@ -46,12 +47,14 @@ class MMD:
 
     @property
     def takes_objects(self) -> bool:
-        return not isinstance(self.kernel, Gaussian)
+        return not (self.kernel is None or isinstance(self.kernel, Gaussian))
 
     def holds_out(self, count: int, windows: tuple[int, ...]) -> int:
         return 0
 
     def prepare(self, points: Points, held_out: Points, setting: Setting) -> Prepared:
+        if self.kernel is None:
+            return PreparedGaussian(points, FAMILY.widths(points, setting.rng), setting, selective=True)
         if isinstance(self.kernel, Gaussian):
             return PreparedGaussian(points, self.kernel.widths(points, setting.rng), setting)
         return PreparedCallable(points, self.kernel, setting)
@@ -59,7 +62,7 @@ class MMD:
     def restore(self, parts: Parts, windows: tuple[int, ...], compute: ModuleType) -> Live:
         if parts["kind"] == "gaussian":
             return GaussianLive.restore(parts, windows, compute)
-        if isinstance(self.kernel, Gaussian):
+        if self.kernel is None or isinstance(self.kernel, Gaussian):
             raise StorageError(
                 "This detector was fitted with a kernel function of its user's, which no file can hold. "
                 "Load it with the same function: Detector.load(path, statistic=MMD(kernel=...))."

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import numpy as np
 
-from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
+from tocsin.compute.arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from tocsin.execution import Threads
 from tocsin.kernels import ScaledPoints
 from tocsin.samplers import Streams
@@ -22,35 +22,55 @@ QUERIES = 256
 COLUMNS = 2048
 """Columns multiplied in float32 before the sum moves to float64."""
 
+LIKE_PAIRS = 1.0
+"""A window in which not even one pair of points is alike at some width can ring only by accident: in many dimensions
+narrow widths would add false alarms that the others must make up for, and no power."""
+
 NO_TABLE = np.empty((0, 0), np.float32)
 
 
 class PreparedGaussian:
-    """The reference in float32 and the row sums of its kernel matrix (diagonal removed)."""
+    """The reference in float32 and the row sums of its kernel matrix (diagonal removed).
+
+    With `selective`, only channels whose windows hold LIKE_PAIRS pairs of points that are alike at their width.
+    """
 
     bootstraps = True
 
-    def __init__(self, points: Float64Array, widths: tuple[float, ...], setting: Setting) -> None:
+    def __init__(
+        self, points: Float64Array, widths: tuple[float, ...], setting: Setting, *, selective: bool = False
+    ) -> None:
         self.setting = setting
-        self.scaled = ScaledPoints(np.median(points, axis=0), widths)
+        centre = np.median(points, axis=0)
+        self.scaled = ScaledPoints(centre, widths)
         self.points = self.scaled(points)
         self.multipliers = self.scaled.multipliers
-        self.channels = _channels(setting.windows, widths)
         self._columns = _columns(self.points)
         self.row_sums = self._own_row_sums(self.points, self._columns)
+        heard = np.ones((len(widths), len(setting.windows)), dtype=bool)
+        if selective:
+            heard = _can_speak(self.row_sums.mean(1) / (len(points) - 1), setting.window_array)
+            kept = heard.any(1)
+            self.scaled = ScaledPoints(centre, tuple(np.array(widths)[kept]))
+            self.multipliers, self.row_sums, heard = self.scaled.multipliers, self.row_sums[kept], heard[kept]
+        self.heard = np.flatnonzero(heard)
+        self.channels = _channels(setting.windows, self.scaled.widths, self.heard)
 
     def split_paths(self) -> NullPaths:
         def paths(streams: Streams) -> Float32Array:
             out: Float32Array = self.setting.compute.pair_split_paths(
                 self.points, NO_TABLE, streams.points, self.setting.window_array, self.multipliers, self.row_sums
             )
-            return out
+            return out[self.heard]
 
         return paths
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
         """DESIGN: c_j^g = (K v)_j / (N - v_j), A^g = v'Kv / (N^2 - v'v), v the counts of pseudo-reference g."""
-        return pair_paths(self.points, NO_TABLE, self._products, self.row_sums, self.multipliers, weights, self.setting)
+        paths = pair_paths(
+            self.points, NO_TABLE, self._products, self.row_sums, self.multipliers, weights, self.setting
+        )
+        return lambda streams: paths(streams)[self.heard]
 
     def _products(self, weights: Float32Array) -> Float64Array:
         """K times the weights, at every width; (widths, N, G)."""
@@ -86,7 +106,7 @@ class PreparedGaussian:
             points = self.points[kept]
             sums = self._own_row_sums(points, _columns(points))
         offset = sums.sum(1) / (len(points) * (len(points) - 1))
-        return GaussianLive(points, offset, self.scaled, self.setting.windows, self.setting.compute)
+        return GaussianLive(points, offset, self.scaled, self.heard, self.setting.windows, self.setting.compute)
 
 
 class GaussianLive:
@@ -97,11 +117,13 @@ class GaussianLive:
         points: Float32Array,
         offset: Float64Array,
         scaled: ScaledPoints,
+        heard: Int64Array,
         windows: tuple[int, ...],
         compute: ModuleType,
     ) -> None:
-        self.channels = _channels(windows, scaled.widths)
-        self.points, self.offset, self.scaled = points, offset, scaled
+        self.channels = _channels(windows, scaled.widths, heard)
+        self.points, self.offset, self.scaled, self.heard = points, offset, scaled, heard
+        self._everything = len(scaled.widths) * len(windows)
         self._compute, self._executor, self._scale = compute, Threads(), scaled.scale
         self._windows, self._multipliers = np.array(windows, dtype=np.int64), scaled.multipliers
         self._columns = _columns(points)
@@ -128,12 +150,12 @@ class GaussianLive:
         return np.concatenate(blocks, axis=1), np.concatenate(linear, axis=1)
 
     def advance(self, observed: tuple[Float32Array, Float64Array], start: int, stop: int) -> Float64Array:
-        out = np.empty((stop - start, len(self.channels)))
+        out = np.empty((stop - start, self._everything))
         self._compute.pair_advance(
             self._buffer, self._ahead, self._linear, self._position, self._windows, self._multipliers, self.offset,
             *observed, start, stop, out,
         )  # fmt: skip
-        return out
+        return out if len(self.heard) == self._everything else out[:, self.heard]
 
     def clear(self) -> None:
         self._position[0] = 0
@@ -152,12 +174,13 @@ class GaussianLive:
             "offset": self.offset,
             "centre": self.scaled.centre,
             "widths": list(self.scaled.widths),
+            "heard": self.heard,
         }
 
     @classmethod
     def restore(cls, parts: Parts, windows: tuple[int, ...], compute: ModuleType) -> GaussianLive:
         scaled = ScaledPoints(parts["centre"], tuple(parts["widths"]))
-        return cls(parts["points"], parts["offset"], scaled, windows, compute)
+        return cls(parts["points"], parts["offset"], scaled, parts["heard"], windows, compute)
 
 
 def pair_paths(
@@ -195,5 +218,17 @@ def _columns(points: Float32Array) -> Float32Array:
     return columns
 
 
-def _channels(windows: tuple[int, ...], widths: tuple[float, ...]) -> tuple[Channel, ...]:
-    return tuple(Channel("MMD", window, width) for width in widths for window in windows)
+def _can_speak(similarity: Float64Array, windows: Int64Array) -> BoolArray:
+    """Which channels to follow, (widths, windows): those whose windows hold LIKE_PAIRS pairs of similar points.
+
+    similarity: the mean kernel between reference points, at each width.
+    """
+    pairs = windows * (windows - 1) / 2
+    heard: BoolArray = similarity[:, None] * pairs >= LIKE_PAIRS
+    heard[0] = True  # the widest width always stays, so that every window has a channel
+    return heard
+
+
+def _channels(windows: tuple[int, ...], widths: tuple[float, ...], heard: Int64Array) -> tuple[Channel, ...]:
+    everything = [Channel("MMD", window, width) for width in widths for window in windows]
+    return tuple(everything[i] for i in heard)
