@@ -22,7 +22,7 @@ from tocsin.errors import InputError, NotFittedError
 from tocsin.execution import Threads
 from tocsin.outcomes import Outcome, Outcomes
 from tocsin.progress import progress_bar
-from tocsin.samplers import BootstrapStreams
+from tocsin.samplers import DrawnStreams
 from tocsin.statistics.base import Channel, Points, Setting, Statistic, choose
 from tocsin.statistics.family import LiveFamily, PreparedFamily
 from tocsin.statistics.mmd import MMD
@@ -177,10 +177,19 @@ class Detector:
             ]
         )
         plan = make_plan(
-            self.calibration, ert, windows, len(points), bootstraps=prepared.bootstraps, error=error, paths=paths
+            self.calibration,
+            ert,
+            windows,
+            len(points),
+            bootstraps=prepared.bootstraps,
+            discrete=validation.few_distinct(points),
+            error=error,
+            paths=paths,
         )
         kept = None
-        if isinstance(plan.sampler, BootstrapStreams):
+        if plan.references == "direct":
+            null = prepared.direct_paths()
+        elif isinstance(plan.sampler, DrawnStreams):
             null = prepared.bootstrap_paths(plan.sampler.references(np.random.default_rng([seed, REFERENCES])))
         else:
             null = prepared.split_paths()
@@ -267,7 +276,9 @@ class Detector:
         rng = np.random.default_rng([fitted.seed, START, run])
         for _ in range(MOST_STARTS):
             chosen = rng.choice(fitted.starters, fitted.windows[-1], replace=False)
-            points, own = choose(fitted.reference, chosen), chosen if fitted.kept is None else None
+            # As in the null streams: reference points do not meet themselves, unless in a discrete reference.
+            own = chosen if fitted.calibration.references == "bootstrap" else None
+            points = choose(fitted.reference, chosen)
             channels = fitted.live.advance(fitted.live.observe(points, own), 0, len(chosen))[-1:]
             statistic, _ = fitted.normaliser.statistics(channels, rng.random(1))
             if statistic[0] <= fitted.calibration.thresholds[0]:

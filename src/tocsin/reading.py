@@ -54,8 +54,8 @@ def read_blocks(path: str, columns: Columns = None, size: int = BLOCK) -> Iterat
     suffix = Path(path).suffix.lower()
     if suffix not in READERS:
         raise InputError(
-            f"{path} ends in {suffix or 'no suffix'}, and the suffix tells the format: it must be one of "
-            f"{', '.join(READERS)}. Rename the file, or give '-' and pipe CSV or JSON lines in."
+            f"The format of {path} cannot be told from its name, which must end in one of {', '.join(READERS)}. Rename "
+            "the file, or give '-' and pipe CSV or JSON lines in."
         )
     try:
         yield from READERS[suffix](path, columns, size)
@@ -160,8 +160,8 @@ def _header(name: str, fields: list[str], columns: Columns) -> tuple[str, ...]:
     names = tuple(field.strip() for field in fields)
     if columns is None and "" in names:
         raise InputError(
-            f"Column {names.index('') + 1} of {name} has no name in the header: perhaps an index that was written along, "
-            f"which would be taken for data. Choose columns: --columns {','.join(filter(None, names))}"
+            f"Column {names.index('') + 1} of {name} has no name in the header: perhaps it is an index, which would be "
+            f"taken for data. Choose the columns to read: --columns {','.join(filter(None, names))}"
         )
     return names
 
@@ -194,15 +194,18 @@ def _unnamed(parsed: Any) -> dict[str, Any]:
 def _grouped(rows: Iterator[Row], size: int) -> Iterator[Block]:
     """Rows in blocks of `size`; where a row is bad, those before it come first, and then its error."""
     trouble: InputError | None = None
-    while trouble is None:
+    more = True
+    while more:
         group: list[Row] = []
         try:
-            group.extend(islice(rows, size))
+            while len(group) < size:
+                group.append(next(rows))
+        except StopIteration:
+            more = False
         except InputError as error:
-            trouble = error
-        if not group:
-            break
-        yield Block(group[0][0], np.array([values for _, values in group]))
+            more, trouble = False, error
+        if group:
+            yield Block(group[0][0], np.array([values for _, values in group]))
     if trouble is not None:
         raise trouble
 

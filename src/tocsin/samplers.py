@@ -26,8 +26,8 @@ class Streams:
 
 
 @dataclass(frozen=True)
-class BootstrapStreams:
-    """Points drawn with replacement, each stream tested against one of `copies` bootstrap pseudo-references.
+class DrawnStreams:
+    """Points drawn with replacement, each stream tested against one of `copies` pseudo-references.
 
     The truth is one reference drawn from the unknown law, then an endless stream from the law. Its mirror is one
     pseudo-reference drawn from the reference with replacement, then a stream drawn from the reference.
@@ -60,4 +60,4 @@ class SplitStreams:
         return Streams(points, None, rng.random((paths, self.length)))
 
 
-Sampler = BootstrapStreams | SplitStreams
+Sampler = DrawnStreams | SplitStreams

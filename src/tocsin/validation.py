@@ -16,6 +16,9 @@ DEFAULT_WINDOWS = (8, 25, 100)
 POINTS_PER_WINDOW = 10
 """A default window is used when the reference has this many times its points: wider ones loosen the promise."""
 
+VALUE_COPIES = 20
+"""A reference in which each value occurs this often, on average, is discrete."""
+
 
 def reference_points(reference: Any, *, objects_allowed: bool) -> Any:
     """The reference as a float64 array (N, d), or, for statistics that take them, a list of objects."""
@@ -108,6 +111,15 @@ def default_windows(count: int, ert: Any) -> tuple[int, ...]:
     number = _number("ert", ert)
     fitting = tuple(w for w in DEFAULT_WINDOWS if w * POINTS_PER_WINDOW <= count and w <= 3 * number)
     return fitting or DEFAULT_WINDOWS[:1]
+
+
+def few_distinct(points: Any) -> bool:
+    """Whether values repeat so much (VALUE_COPIES times on average) that statistics have atoms that matter."""
+    if isinstance(points, np.ndarray):
+        distinct = len(np.unique(points, axis=0))
+    else:
+        distinct = len({repr(point) for point in points})
+    return distinct * VALUE_COPIES <= len(points)
 
 
 def enough_points(count: int, held_out: int, windows: tuple[int, ...]) -> None:

@@ -10,9 +10,15 @@ import numpy as np
 
 from tocsin.compute.arrays import Int64Array
 from tocsin.errors import InputError
-from tocsin.samplers import BootstrapStreams, Sampler, SplitStreams
+from tocsin.samplers import DrawnStreams, Sampler, SplitStreams
 
 Mode = Literal["steady", "paper", "fixed"]
+
+References = Literal["bootstrap", "direct", "split"]
+"""What null streams are tested against: bootstrap copies of the reference; the reference itself; or what is left of it.
+
+Bootstrap copies mirror the truth best. On data with few distinct values, though, a statistic has atoms, and their
+places depend on the reference: there, streams must meet the very reference that the live stream will."""
 
 PAPER_PATHS = 25_000
 """Paths of the paper's experiments, and the default of its two modes."""
@@ -26,13 +32,14 @@ class Plan:
     """A calibration to be run.
 
     mode: 'steady', 'paper' or 'fixed'.  alpha: the rate of false alarms per test, 1 / ERT.
-    sampler: draws the null streams.  edges: tests edges[b] to edges[b + 1] - 1 share a threshold.
+    references: what streams are tested against.  sampler: draws them.  edges: tests edges[b] to edges[b + 1] - 1 share a threshold.
     paths: how many streams.  block: how many of them are simulated in one piece, from one seed.
     """
 
     mode: Mode
     ert: float
     windows: tuple[int, ...]
+    references: References
     sampler: Sampler
     edges: Int64Array
     paths: int
@@ -52,16 +59,30 @@ class Plan:
 
 
 def make_plan(
-    mode: Mode, ert: float, windows: tuple[int, ...], count: int, *, bootstraps: bool, error: float, paths: int | None
+    mode: Mode,
+    ert: float,
+    windows: tuple[int, ...],
+    count: int,
+    *,
+    bootstraps: bool,
+    discrete: bool,
+    error: float,
+    paths: int | None,
 ) -> Plan:
-    """Plan a calibration of `count` reference points to a Monte Carlo error `error` of the rate of alarms."""
+    """Plan a calibration of `count` reference points to a Monte Carlo error `error` of the rate of alarms.
+
+    bootstraps: whether the statistic can be tested against bootstrap references.
+    discrete: whether the reference has so few distinct values that ties matter.
+    """
     widest, alpha = windows[-1], 1 / ert
     sampler: Sampler
+    references: References = "split"
     if mode == "steady":
         steady = STEADY_WINDOWS * widest
-        if bootstraps:
+        if discrete or bootstraps:
+            references = "direct" if discrete else "bootstrap"
             steady = min(steady, max(widest, math.ceil(ert)))
-            sampler = BootstrapStreams(count, 2 * widest - 1 + steady, copies=_copies(count))
+            sampler = DrawnStreams(count, 2 * widest - 1 + steady, copies=1 if discrete else _copies(count))
         else:
             # Streams take their points from the reference: not more than a quarter of it, if windows allow.
             length = max(2 * widest, min(2 * widest - 1 + steady, count // 4))
@@ -85,7 +106,7 @@ def make_plan(
             f"many paths. Give paths={math.ceil(20 * ert)} or more, or calibration='steady', which pools over time."
         )
     work = sampler.length * (widest if mode == "steady" else sampler.length)
-    return Plan(mode, ert, windows, sampler, edges, paths, block=min(max(2**20 // work, 4), 4096))
+    return Plan(mode, ert, windows, references, sampler, edges, paths, block=min(max(2**20 // work, 4), 4096))
 
 
 def transient_edges(widest: int, steady: int) -> Int64Array:

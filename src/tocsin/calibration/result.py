@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from tocsin.calibration.plan import Mode
+from tocsin.calibration.plan import Mode, References
 from tocsin.compute.arrays import Float64Array
 
 
@@ -18,8 +18,8 @@ class Calibration:
     thresholds: of the first, second, ... test with full windows; the last one holds from then on.
     paths, tests: how many null streams were simulated, and the tests of each.
     alarms: first alarms of these streams that the last threshold rests on.
-    references: 'bootstrap' (each stream tested against one of `copies` pseudo-references) or 'split' (against the
-        reference points that it leaves out).
+    references: what each stream was tested against: one of `copies` 'bootstrap' pseudo-references; the reference itself
+        ('direct', where it has few distinct values); or ('split') the reference points that the stream leaves out.
     compared: reference points that the live detector compares with.
     seconds: how long it took.
     """
@@ -30,7 +30,7 @@ class Calibration:
     paths: int
     tests: int
     alarms: float
-    references: str
+    references: References
     copies: int
     compared: int
     seconds: float

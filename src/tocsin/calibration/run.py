@@ -15,7 +15,7 @@ from tocsin.calibration.recursion import Records, thresholds
 from tocsin.calibration.result import Calibration
 from tocsin.compute.arrays import Float32Array
 from tocsin.execution import Executor
-from tocsin.samplers import BootstrapStreams, Streams
+from tocsin.samplers import DrawnStreams, SplitStreams, Streams
 
 Progress = Callable[[int, int], None]
 """Called with (done, total) as work goes on."""
@@ -57,7 +57,7 @@ def calibrate(
     stretches = thresholds(Records.merge(pieces), plan.edges, plan.alpha)
     sizes = np.diff(plan.edges)
     sizes[-1] = 1
-    bootstrap = isinstance(plan.sampler, BootstrapStreams)
+    split = isinstance(plan.sampler, SplitStreams)
     return (
         Calibration(
             mode=plan.mode,
@@ -66,9 +66,9 @@ def calibrate(
             paths=plan.paths,
             tests=plan.tests,
             alarms=stretches[-1].alarms,
-            references="bootstrap" if bootstrap else "split",
-            copies=plan.sampler.copies if isinstance(plan.sampler, BootstrapStreams) else 0,
-            compared=plan.sampler.count - (0 if bootstrap else plan.sampler.length),
+            references=plan.references,
+            copies=plan.sampler.copies if isinstance(plan.sampler, DrawnStreams) else plan.paths,
+            compared=plan.sampler.count - (plan.sampler.length if split else 0),
             seconds=time.perf_counter() - began,
         ),
         normaliser,

@@ -11,7 +11,7 @@ import typer
 from tocsin import __version__
 from tocsin.cli import check, demo, fit, watch
 
-app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
+app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
 
 def _version(wanted: bool) -> None:
@@ -28,11 +28,13 @@ def _tocsin(
 ) -> None:
     """Ring when the distribution behind a stream of data changes, with a known rate of false alarms.
 
-    Fit a detector to rows from a time when all was well and name the false alarms that you can live with: one in so
+    Fit a detector to rows from a time when all was well, and say how many false alarms you can live with: one in so
     many observations. Then let it watch new rows, from a file or as they arrive.
 
-    [bold]tocsin demo[/bold] shows all of it on an example, in seconds. Your own data:
-
+    \b
+    Start here:
+      tocsin demo
+    Then, with data of your own:
       tocsin fit reference.csv -o machine.tocsin --ert 5000
       tocsin watch machine.tocsin today.csv
     """

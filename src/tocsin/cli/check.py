@@ -16,12 +16,14 @@ def command(
     file: Annotated[Path, common.FILE],
     as_json: Annotated[bool, common.JSON] = False,
 ) -> None:
-    """Tell what a detector promises, and what the promise rests on.
+    """Tell what a detector promises, and on what grounds.
 
     Shows the thresholds and how they were made (streams simulated, Monte Carlo error), what is watched (windows,
     channels, reference) and where in the stream the detector is. Reads FILE, changes nothing.
 
-    Example: [bold]tocsin check machine.tocsin[/bold]
+    \b
+    Example:
+      tocsin check machine.tocsin
     """
     saved = common.load(file)
     detector = saved.detector
@@ -37,19 +39,18 @@ def command(
         reference += f", {compared:,} of which new observations are compared with"
     out = common.console()
     out.print(f"{file}\n", markup=False)
-    out.print(
-        describe.table(
-            [
-                ("Promise", describe.promise(detector)),
-                ("Precision", describe.precision(detector)),
-                ("Thresholds", describe.thresholds(detector)),
-                ("Calibration", describe.method(detector)),
-                ("Windows", describe.windows(detector)),
-                ("Channels", describe.channels(detector)),
-                ("Reference", reference),
-                ("Start", detector.start),
-                ("Seed", str(detector.seed_)),
-                ("Stream", describe.place(detector, saved.run)),
-            ]
-        )
+    describe.print_table(
+        out,
+        [
+            ("Promise", describe.promise(detector)),
+            ("Precision", describe.precision(detector)),
+            ("Thresholds", describe.thresholds(detector)),
+            ("Calibration", describe.method(detector)),
+            ("Windows", describe.windows(detector)),
+            ("Channels", describe.channels(detector)),
+            ("Reference", reference),
+            ("Start", detector.start),
+            ("Seed", str(detector.seed_)),
+            ("Stream", describe.place(detector, saved.run)),
+        ],
     )

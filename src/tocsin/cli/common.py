@@ -18,14 +18,11 @@ from tocsin.errors import InputError, TocsinError
 
 T = TypeVar("T")
 
-FILE = typer.Argument(metavar="FILE", help="A .tocsin file, as `tocsin fit` writes it.")
+FILE = typer.Argument(metavar="FILE", help="A .tocsin file, made by 'tocsin fit'.")
 COLUMNS = typer.Option(
-    "--columns",
-    metavar="A,B,...",
-    help="Columns to use, by name; by number from 1 where they have none.",
-    show_default="all",
+    metavar="A,B,...", help="Columns to use, by name, or by number from 1 if they have no names. Default: all."
 )
-JSON = typer.Option("--json", help="JSON instead of words.")
+JSON = typer.Option("--json", help="Answer in JSON.")
 
 TROUBLE = 2
 """Exit status when something is wrong, as in grep and diff; 0 and 1 are answers."""

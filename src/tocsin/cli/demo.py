@@ -16,23 +16,29 @@ from tocsin.compute.arrays import Float64Array
 from tocsin.detector import Detector
 
 SEED = 0
-REFERENCE, QUIET, CHANGED = 1000, 400, 200
 ERT = 5000
+REFERENCE, BEFORE, AFTER = 1000, 400, 400
+"""Readings of the reference, and of the stream before and after the change."""
 
-CODE = """
-import tocsin
+NEXT_IN_PYTHON = f"""
+    import tocsin
 
-detector = tocsin.Detector(ert=5000).fit(reference)   # an array with one row per observation
-for x in stream:
-    outcome = detector.update(x)
-    if outcome.alarm:
-        print("something changed:", outcome)
-        detector.reset()
+    detector = tocsin.Detector(ert={ERT}).fit(reference)    # an array, one row per observation
+    for x in stream:
+        outcome = detector.update(x)
+        if outcome.alarm:
+            print("Something changed:", outcome)
+            detector.reset()
 """
 
-Files = typer.Option(
-    "--files", metavar="FOLDER", help="Also write the data there as reference.csv and stream.csv, for the other commands."
-)
+NEXT_IN_A_SHELL = f"""
+    tocsin demo --files .                                    # writes reference.csv and stream.csv
+    tocsin fit reference.csv -o pump.tocsin --ert {ERT}
+    tocsin watch pump.tocsin stream.csv
+    cat stream.csv | tocsin watch pump.tocsin -              # each row as it arrives
+"""
+
+Files = typer.Option("--files", metavar="FOLDER", help="Write the data there, as reference.csv and stream.csv.")
 
 
 @common.short_errors()
@@ -40,28 +46,59 @@ def command(files: Annotated[Path | None, Files] = None) -> None:
     """Show on an example what Tocsin does, in seconds.
 
     A pump's flow and pressure rise and fall together, until a valve sticks and they no longer do. Each on its own looks
-    as before, so no limit on either would notice. The data are made on the spot; the seed is fixed.
+    as before, so no limit on either would notice. The data are made on the spot, from a fixed seed.
 
-    Example: [bold]tocsin demo --files .[/bold]
+    \b
+    Example:
+      tocsin demo
     """
     rng = np.random.default_rng(SEED)
     reference = _pump(rng, REFERENCE, together=0.9)
-    stream = np.concatenate([_pump(rng, QUIET, together=0.9), _pump(rng, CHANGED, together=0.0)])
+    stream = np.concatenate([_pump(rng, BEFORE, together=0.9), _pump(rng, AFTER, together=0.0)])
+    if files is not None:
+        _write(files, reference, stream)
+        return
 
     out = common.console()
-    out.print("A pump reports flow and pressure. They rise and fall together; then a valve sticks, and they no longer do.")
-    out.print("Each on its own looks as before, so no limit on either would notice.\n")
+    out.print(
+        "\nA pump reports flow and pressure, which rise and fall together. Then a valve sticks, and they no longer do. "
+        "Each on its own looks as before: no limit on either would notice.\n"
+    )
     began = time.perf_counter()
-    with Console(stderr=True).status("fitting (the first time ever, this includes compiling: ten seconds or so)"):
+    with Console(stderr=True).status("fitting (the very first time this compiles, for ten seconds or so)"):
         detector = Detector(ERT, error=0.05, seed=SEED).fit(reference, progress=False)
-    out.print(f"[bold]1. Fit[/bold]    {REFERENCE:,} readings from a time when all was well, in {time.perf_counter() - began:.1f} s.")
-    out.print(f"          The promise: {describe.promise(detector)}.\n")
+    seconds = time.perf_counter() - began
+    outcomes = detector.update_many(stream, reset_on_alarm=True)
+    rang = np.flatnonzero(outcomes.alarm) + 1
+    false, alarm = int((rang <= BEFORE).sum()), int(rang[rang > BEFORE][0])
+    describe.print_table(
+        out,
+        [
+            ("1 fit", f"{REFERENCE:,} readings from a time when all was well ({seconds:.1f} s)"),
+            ("  promise", describe.promise(detector)),
+            ("2 watch", f"{BEFORE} more good readings: {describe.counted(false, 'false alarm')}"),
+            ("  change", f"the valve sticks after reading {BEFORE}"),
+            ("3 alarm", f"at reading {alarm}, {alarm - BEFORE} after the change ({outcomes[alarm - 1].channel})"),
+        ],
+    )
+    out.print()
+    out.print(plot(outcomes.first(alarm), BEFORE))
+    out.print("[bold]Try it in Python[/bold]")
+    out.print(NEXT_IN_PYTHON, markup=False, soft_wrap=True)
+    out.print("[bold]or in a shell[/bold]")
+    out.print(NEXT_IN_A_SHELL, markup=False, soft_wrap=True)
 
-    outcomes = detector.update_many(stream)
-    alarm = detector.alarm_
-    ...
+
 def _pump(rng: np.random.Generator, count: int, together: float) -> Float64Array:
-    """Flow (litres a second) and pressure (bar), correlated so much."""
+    """Flow and pressure, with this correlation."""
     flow, noise = rng.normal(size=(2, count))
     pressure = together * flow + np.sqrt(1 - together**2) * noise
     return np.column_stack([50 + 4 * flow, 20 + 3 * pressure])
+
+
+def _write(folder: Path, reference: Float64Array, stream: Float64Array) -> None:
+    for name, rows in (("reference.csv", reference), ("stream.csv", stream)):
+        common.must_be_writable(folder / name)
+        np.savetxt(folder / name, rows, fmt="%.4f", delimiter=",", header="flow,pressure", comments="")
+        typer.echo(f"{folder / name}: {len(rows):,} rows")
+    typer.echo(f"The change comes after row {BEFORE} of the stream.")

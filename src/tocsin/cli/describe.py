@@ -2,29 +2,31 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterable
+import textwrap
+from collections.abc import Iterable, Sequence
 from typing import Any
 
-from rich.table import Table
+from rich.console import Console
+from rich.text import Text
 
 from tocsin.detector import Detector
 from tocsin.outcomes import Outcome
 from tocsin.statistics.base import Channel
 
 
-def table(rows: Iterable[tuple[str, str]]) -> Table:
-    """Labels and what they stand for."""
-    grid = Table.grid(padding=(0, 2), pad_edge=True)
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column()
+def print_table(out: Console, rows: Sequence[tuple[str, str]]) -> None:
+    """Labels, and what they stand for."""
+    margin = max(len(label) for label, _ in rows) + 4
     for label, text in rows:
-        grid.add_row(label, text)
-    return grid
+        lines = textwrap.wrap(text, max(out.width - margin, 20), break_long_words=False, break_on_hyphens=False)
+        out.print(
+            Text(f"  {label:<{margin - 2}}", "bold"), Text(f"\n{' ' * margin}".join(lines)), sep="", soft_wrap=True
+        )
 
 
 def count(number: float) -> str:
-    """
+    """A number with commas between thousands.
+
     >>> count(12345.0)
     '12,345'
     """
@@ -37,15 +39,16 @@ def promise(detector: Detector) -> str:
     ert = count(calibration.ert)
     if calibration.mode == "fixed":
         return (
-            f"none: one threshold for every test, by which a single test rings once in {ert}. Tests depend on each other, "
-            "so false alarms are rarer than that, and not at a constant rate"
+            f"none: a single test rings once in {ert}, but tests depend on each other, so false alarms are rarer than "
+            "that, and not at a constant rate"
         )
     cold = "" if detector.start == "warm" else f", from observation {detector.windows_[-1]} of a run on (a cold start)"
     return f"when nothing changes, one false alarm in {ert} observations on average, at a constant rate{cold}"
 
 
 def counted(number: int, thing: str) -> str:
-    """
+    """A number of things.
+
     >>> counted(1, "row"), counted(2000, "row")
     ('1 row', '2,000 rows')
     """
@@ -53,7 +56,8 @@ def counted(number: int, thing: str) -> str:
 
 
 def listed(items: Iterable[object]) -> str:
-    """
+    """Items in a sentence.
+
     >>> listed([8, 25, 100])
     '8, 25 and 100'
     """
@@ -72,10 +76,9 @@ def channels(detector: Detector) -> str:
     for statistic in dict.fromkeys(channel.statistic for channel in detector.channels_):
         own = [channel for channel in detector.channels_ if channel.statistic == statistic]
         widths = sorted({channel.width for channel in own if channel.width is not None})
-        at = f", at kernel width{'s' * (len(widths) > 1)} {listed(f'{width:.4g}' for width in widths)}" if widths else ""
-        parts.append(f"{statistic} over each window{at}" if len(detector.windows_) > 1 else f"{statistic}{at}")
-    total = len(detector.channels_)
-    return f"{total}: {'; '.join(parts)}"
+        at = f" at kernel width {listed(f'{width:.4g}' for width in widths)}" if widths else ""
+        parts.append(f"{statistic}{at}")
+    return f"{len(detector.channels_)}: {'; '.join(parts)}{', over these windows' * (len(detector.windows_) > 1)}"
 
 
 def precision(detector: Detector) -> str:
@@ -101,13 +104,13 @@ def method(detector: Detector) -> str:
 def thresholds(detector: Detector) -> str:
     """The first threshold, a few, and the last."""
     values = detector.thresholds_
-    # A warm detector has made test 0 before the first observation; a cold one makes it with the last of a full window.
-    skipped, first = (1, 1) if detector.start == "warm" else (0, detector.windows_[-1])
-    last = len(values) - 1
-    steps = [step * 10**power for power in range(math.ceil(math.log10(last + 1)) + 1) for step in (1, 2, 5)]
-    some = sorted({skipped, *(step for step in steps if skipped < step < last)} - {last})
-    shown = [f"{values[i]:.4g} at observation {i - skipped + first}" for i in some]
-    return ", ".join([*shown, f"{values[last]:.4g} from {max(last - skipped, 0) + first} on"])
+    # Test 0 is made before the first observation by a warm detector, and with the last of a full window by a cold one.
+    zeroth = 0 if detector.start == "warm" else detector.windows_[-1]
+    first, settled = max(zeroth, 1), zeroth + len(values) - 1
+    steps = (step * 10**power for power in range(len(str(len(values)))) for step in (1, 2, 5))
+    some = sorted({first} | {zeroth + step for step in steps})
+    shown = [f"{time}: {values[time - zeroth]:.4g}" for time in some if time < settled]
+    return f"at observation {', '.join(shown)}; from {settled} on: {values[-1]:.4g}" if shown else f"{values[-1]:.4g}"
 
 
 def place(detector: Detector, run: int) -> str:

@@ -29,27 +29,27 @@ MOST_NAMES = 12
 """Names of columns shown."""
 
 Reference = typer.Argument(
-    metavar="REFERENCE", help="Rows from a time when all was well: .csv, .jsonl, .npy, .parquet, or - for standard input."
+    metavar="REFERENCE",
+    help="Rows from a time when all was well: .csv, .jsonl, .npy, .parquet, or - for standard input.",
 )
 Output = typer.Option("--output", "-o", metavar="FILE", help="The .tocsin file to write.")
 Ert = typer.Option(metavar="N", help="Expected run time: observations between false alarms, on average.")
 Window = typer.Option(
     metavar="W,...",
-    help="Latest observations to compare with the reference: one number, or several to use together.",
-    show_default="8,25,100, or what the reference is long enough for",
+    help="How many of the latest observations to compare with the reference: one number, or several to use together. "
+    "Default: 8,25,100, without those that the reference is too small for.",
 )
 Measure = typer.Option(help="What measures the difference between window and reference.")
 Width = typer.Option(
-    metavar="X,...", help="Kernel widths (mmd: one or several; lsdd: one).", show_default="from the median distance"
+    metavar="X,...",
+    help="Kernel widths (mmd: one or several; lsdd: one). Default: from the median distance between rows.",
 )
 Calibrate = typer.Option(help="How thresholds are made; 'paper' and 'fixed' are there to compare with.")
 Begin = typer.Option(help="'warm' tests from the first observation on, 'cold' once the widest window is full.")
 Error = typer.Option(metavar="X", help="Monte Carlo error of the false alarm rate to calibrate to.")
-Paths = typer.Option(metavar="N", help="Streams to simulate.", show_default="as many as --error asks for")
-Seed = typer.Option(metavar="N", help="For the same thresholds every time.", show_default="a fresh one, kept in FILE")
-Workers = typer.Option(
-    metavar="N", help="Threads to use; their number changes nothing in the result.", show_default="all cores"
-)
+Paths = typer.Option(metavar="N", help="Streams to simulate. Default: as many as --error asks for.")
+Seed = typer.Option(metavar="N", help="Whole number for reproducible thresholds. Default: a fresh one, kept in FILE.")
+Workers = typer.Option(metavar="N", help="Threads; their number changes nothing in the result. Default: all cores.")
 
 
 @common.short_errors()
@@ -69,13 +69,15 @@ def command(
     workers: Annotated[int | None, Workers] = None,
     as_json: Annotated[bool, common.JSON] = False,
 ) -> None:
-    """Learn what normal looks like, and set thresholds that keep the promise.
+    """Learn what normal looks like, and set the thresholds.
 
     The reference is a sample of independent rows from a time when all was well: a thousand or more, if you can. Tocsin
     simulates what would happen if nothing ever changed, and sets the thresholds so that it then rings once in --ert
-    observations. FILE holds all that [bold]tocsin watch[/bold] needs.
+    observations. FILE then holds all that 'tocsin watch' needs.
 
-    Example: [bold]tocsin fit reference.csv -o machine.tocsin --ert 5000 --columns flow,pressure[/bold]
+    \b
+    Example:
+      tocsin fit reference.csv -o machine.tocsin --ert 5000 --columns flow,pressure
     """
     began = time.perf_counter()
     common.must_be_writable(output)
@@ -99,21 +101,21 @@ def command(
         facts = describe.facts(detector, *data.rows.shape)
         typer.echo(json.dumps({"file": str(output), **facts, "names": data.columns, "notes": notes}))
         return
-    rows = f"{len(data.rows):,} rows of {describe.counted(len(data.columns), 'column')}"
+    size = f"{describe.counted(len(data.rows), 'row')} of {describe.counted(len(data.columns), 'column')}"
+    seconds = time.perf_counter() - began
     out = common.console()
-    out.print(f"Fitted to {rows} from {reading.source_name(reference)} in {time.perf_counter() - began:.1f} s.\n", markup=False)
-    out.print(
-        describe.table(
-            [
-                ("Promise", describe.promise(detector)),
-                ("Columns", _shortened(data.columns)),
-                ("Windows", describe.windows(detector)),
-                ("Channels", describe.channels(detector)),
-                ("Precision", describe.precision(detector)),
-                ("Seed", str(detector.seed_)),
-                *(("Note", note) for note in notes),
-            ]
-        )
+    out.print(f"Fitted to {size} from {reading.source_name(reference)} in {seconds:.1f} s.\n", markup=False)
+    describe.print_table(
+        out,
+        [
+            ("Promise", describe.promise(detector)),
+            ("Columns", _shortened(data.columns)),
+            ("Windows", describe.windows(detector)),
+            ("Channels", describe.channels(detector)),
+            ("Precision", describe.precision(detector)),
+            ("Seed", str(detector.seed_)),
+            *(("Note", note) for note in notes),
+        ],
     )
     out.print(f"\nWritten to {output}. Next: tocsin watch {output} STREAM", markup=False)
 
@@ -133,26 +135,39 @@ def _statistic(name: StatisticName, widths: list[float] | None) -> Statistic:
 def _notes(
     detector: Detector, data: reading.Block, statistic: StatisticName, *, default_windows: bool
 ) -> Iterator[str]:
-    """What the user should know of this reference."""
+    """What the user should know about this reference."""
+    count, widest = len(data.rows), detector.windows_[-1]
     dropped = [window for window in validation.DEFAULT_WINDOWS if window not in detector.windows_]
     if default_windows and dropped:
-        needed = validation.POINTS_PER_WINDOW * dropped[0]
-        reason = f"most runs of --ert {describe.count(detector.ert)} would end before it is full"
-        if len(data.rows) < needed:
-            reason = f"it asks for {needed:,} reference rows and there are {len(data.rows):,}, too few to keep the promise"
+        were = "window {} was" if len(dropped) == 1 else "windows {} were"
+        reason = f"most runs would end, at --ert {describe.count(detector.ert)}, before such a window is full"
+        if count < _wanted(dropped[-1]):
+            reason = f"{dropped[-1]} asks for {_wanted(dropped[-1]):,} reference rows, and there are {count:,}"
         yield (
-            f"window {describe.listed(dropped)} was left out: {reason}. Longer windows hear fainter changes; "
-            "--window overrides."
+            f"{were.format(describe.listed(dropped))} left out: {reason}. Longer windows hear fainter changes; "
+            "--window overrides this."
+        )
+    if count < _wanted(widest):
+        yield (
+            f"a window of {widest} on {count:,} reference rows loosens the promise: the true rate of false alarms can "
+            f"differ much from one in {describe.count(detector.ert)}. {_wanted(widest):,} rows or more are better."
         )
     spreads = data.rows.std(0)
-    widest, narrowest = int(spreads.argmax()), int(np.where(spreads > 0, spreads, np.inf).argmin())
-    if statistic != "mean" and spreads[widest] > UNEVEN * spreads[narrowest]:
+    high, low = int(spreads.argmax()), int(np.where(spreads > 0, spreads, np.inf).argmin())
+    if statistic != "mean" and spreads[high] > UNEVEN * spreads[low] > 0:
         yield (
-            f"column {data.columns[narrowest]} spreads {spreads[widest] / spreads[narrowest]:.0f} times less than column "
-            f"{data.columns[widest]}. Rows are compared by distance, so changes in the narrow one are hard to hear. "
-            "Rescale columns to similar spread, in the reference and in the stream alike."
+            f"column {data.columns[low]} varies {spreads[high] / spreads[low]:.0f} times less than column "
+            f"{data.columns[high]}. Rows are compared by distance, so changes in it alone will hardly be heard. "
+            "Bring columns to similar spreads first, in the reference and in the stream alike."
         )
+
+
+def _wanted(window: int) -> int:
+    """Reference rows that a window asks for."""
+    return validation.POINTS_PER_WINDOW * window
 
 
 def _shortened(names: tuple[str, ...]) -> str:
-    return describe.listed(names if len(names) <= MOST_NAMES else [*names[: MOST_NAMES - 1], f"{len(names) - MOST_NAMES + 1} more"])
+    if len(names) <= MOST_NAMES:
+        return describe.listed(names)
+    return describe.listed([*names[:MOST_NAMES], f"{len(names) - MOST_NAMES} more"])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from rich.text import Text
 
@@ -14,10 +16,10 @@ HEADROOM = 1.25
 
 
 def plot(outcomes: Outcomes, change: int) -> Text:
-    """The statistic of outcomes up to an alarm, in units of the threshold; `change` observations come before a change."""
+    """The statistic up to an alarm, in units of the threshold; `change`: observations before the change."""
     ratio = np.maximum(outcomes.statistic / outcomes.threshold, 0)
     edges = np.linspace(0, len(ratio), WIDTH + 1).astype(int)
-    levels = [float(ratio[low:high].max()) for low, high in zip(edges[:-1], edges[1:], strict=True)]
+    levels = [float(ratio[low:high].max()) for low, high in pairwise(edges)]
     top = max(HEADROOM, *levels)
     threshold_row = round(HEIGHT / top - 0.5)
     changed = int(np.searchsorted(edges, change, side="right")) - 1
@@ -33,6 +35,5 @@ def plot(outcomes: Outcomes, change: int) -> Text:
         picture.append("\n")
     picture.append(" " * 11 + "─" * changed + "▲" + "─" * (WIDTH - changed - 2) + "▲\n")
     label = f"change after {change}"
-    picture.append(" " * 11 + f"{label:>{changed + len(label) // 2}}")
-    picture.append(f"{f'alarm at {len(ratio)}':>{WIDTH - changed - len(label) // 2}}\n")
+    picture.append(" " * 11 + f"{label:>{changed + 1}}".ljust(max(changed + 3, WIDTH - 6)) + f"alarm at {len(ratio)}\n")
     return picture

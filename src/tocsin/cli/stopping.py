@@ -31,7 +31,8 @@ class Stopper:
                 return
             yield item
 
-    def _ask(self, number: int, frame: FrameType | None) -> None:
+    def ask(self, _number: int, _frame: FrameType | None) -> None:
+        """Ask to stop; a signal handler."""
         self.asked = True
         if self._waiting:
             raise KeyboardInterrupt
@@ -41,7 +42,7 @@ class Stopper:
 def stopper() -> Iterator[Stopper]:
     """A `Stopper` that listens to Ctrl-C and SIGTERM until the block ends."""
     it = Stopper()
-    before = {number: signal.signal(number, it._ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, it.ask) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield it
     finally:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
 
 import numpy as np
 import typer
+from rich.console import Console
+from rich.text import Text
 
 from tocsin import reading
 from tocsin.cli import common, describe
@@ -23,7 +25,8 @@ RANG = 1
 """Exit status when there was an alarm."""
 
 Stream = typer.Argument(
-    metavar="STREAM", help="Rows to watch: .csv, .jsonl, .npy, .parquet, or - for standard input (CSV or JSON lines)."
+    metavar="STREAM",
+    help="Rows to watch: .csv, .jsonl, .npy, .parquet, or - for standard input (CSV or JSON lines).",
 )
 SaveState = typer.Option(
     "--save-state", help="At the end write the detector back to FILE, so that the next watch goes on from there."
@@ -42,16 +45,17 @@ def command(
     quiet: Annotated[bool, Quiet] = False,
     as_json: Annotated[bool, common.JSON] = False,
 ) -> None:
-    """Watch a stream, and ring when its distribution is no longer that of the reference.
+    """Watch a stream; ring when it is no longer like the reference.
 
-    Every alarm is a line, printed as soon as its row is read; after it a new run starts. Standard input is taken line
-    by line as it arrives. Ctrl-C (or SIGTERM) ends the watch like the end of the stream does, between two rows.
+    Every alarm is a line, printed as soon as its row is read, and a new run starts after it. Standard input is taken
+    line by line, as it arrives. Ctrl-C and SIGTERM end the watch between two rows, as the end of the stream would.
 
-    Exit status: 0 quiet, 1 it rang, 2 trouble (the first bad row ends the watch, and FILE is left as it was).
+    Exit status: 0 quiet, 1 it rang, 2 trouble. A bad row is trouble: it ends the watch, and FILE stays as it was.
 
-    Example: [bold]tocsin watch machine.tocsin today.csv --save-state[/bold]
-
-    Example: [bold]tail -f log.csv | tocsin watch machine.tocsin - --json[/bold]
+    \b
+    Examples:
+      tocsin watch machine.tocsin today.csv --save-state
+      tail -f log.csv | tocsin watch machine.tocsin - --json
     """
     saved = common.load(file)
     detector = saved.detector
@@ -61,10 +65,10 @@ def command(
         # The watch before ended at an alarm (--once); a new run follows an alarm.
         detector.reset()
     report = Report(detector.calibration_.ert, quiet=quiet, as_json=as_json)
-    row_by_row = once or stream == reading.STANDARD_INPUT
-    blocks = reading.read_blocks(stream, common.names(columns), 1 if row_by_row else reading.BLOCK)
+    size = 1 if stream == reading.STANDARD_INPUT else reading.BLOCK
+    blocks = reading.read_blocks(stream, common.names(columns), size)
     with stopper() as stop:
-        for block in stop.until_asked(blocks):
+        for block in stop.until_asked(_row_by_row(blocks) if once else blocks):
             if len(block.columns) != saved.columns:
                 raise InputError(
                     f"{reading.source_name(stream)} has {describe.counted(len(block.columns), 'column')}, and the "
@@ -79,6 +83,12 @@ def command(
             detector.save(file)
         report.summary(interrupted=stop.asked, saved_to=file if save_state else None)
     raise typer.Exit(RANG if report.alarms else 0)
+
+
+def _row_by_row(blocks: Iterator[reading.Block]) -> Iterator[reading.Block]:
+    for block in blocks:
+        for row in block.rows:
+            yield reading.Block(block.columns, row[None])
 
 
 def _alarms(detector: Detector, rows: Float64Array, once: bool) -> Iterator[tuple[int, Outcome]]:
@@ -102,6 +112,7 @@ class Report:
     ert: float
     quiet: bool
     as_json: bool
+    out: Console = field(default_factory=common.console)
     rows: int = 0
     alarms: int = 0
 
@@ -111,10 +122,8 @@ class Report:
         if self.as_json:
             self._print(json.dumps({"event": "alarm", "row": row, **describe.alarm_facts(outcome)}))
             return
-        self._print(
-            f"{typer.style('ALARM', fg='red', bold=True)} at row {row}: run length {outcome.time}, statistic "
-            f"{outcome.statistic:.5g} > threshold {outcome.threshold:.5g} ({outcome.channel})"
-        )
+        values = f"statistic {outcome.statistic:.5g} > threshold {outcome.threshold:.5g} ({outcome.channel})"
+        self._print(Text.assemble(("ALARM", "bold red"), f" at row {row}: run length {outcome.time}, {values}"))
 
     def summary(self, *, interrupted: bool, saved_to: Path | None) -> None:
         """All of it, at the end."""
@@ -132,6 +141,6 @@ class Report:
         if saved_to is not None:
             self._print(f"State saved to {saved_to}: the next watch goes on from here.")
 
-    def _print(self, line: str) -> None:
+    def _print(self, line: str | Text) -> None:
         if not self.quiet:
-            typer.echo(line)
+            self.out.print(line, markup=False, soft_wrap=True)

@@ -78,13 +78,16 @@ class Prepared(Protocol):
 
     @property
     def bootstraps(self) -> bool:
-        """Whether `bootstrap_paths` exists; `split_paths` always does."""
+        """Whether `bootstrap_paths` exists; the other two always do."""
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
         """Paths against pseudo-references, given as (N, G) counts of the reference points."""
 
     def split_paths(self) -> NullPaths:
         """Paths of streams of distinct points against the points that each leaves out."""
+
+    def direct_paths(self) -> NullPaths:
+        """Paths of streams drawn with replacement against the reference itself, computed just as the live ones."""
 
     def live(self, kept: Int64Array | None) -> Live:
         """The statistic against the reference, or against the points `kept` of it."""

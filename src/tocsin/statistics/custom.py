@@ -76,19 +76,24 @@ class PreparedCustom:
         raise NotImplementedError("a function of two samples cannot leave a point out of a comparison with itself")
 
     def split_paths(self) -> NullPaths:
+        everyone = np.arange(len(self.points))
+        return self._paths(lambda stream: choose(self.points, np.delete(everyone, stream)))
+
+    def direct_paths(self) -> NullPaths:
+        return self._paths(lambda stream: self.points)
+
+    def _paths(self, reference: Callable[[Int64Array], Points]) -> NullPaths:
         windows = self.setting.windows
 
         def paths(streams: Streams) -> Float32Array:
             count, length = streams.points.shape
-            tests = length - windows[-1] + 1
-            out = np.empty((len(windows), count, tests), np.float32)
-            for p, stream in enumerate(streams.points):
-                kept = choose(self.points, np.delete(np.arange(len(self.points)), stream))
-                arrivals = choose(self.points, stream.astype(np.int64))
+            out = np.empty((len(windows), count, length - windows[-1] + 1), np.float32)
+            for p, stream in enumerate(streams.points.astype(np.int64)):
+                compared, arrivals = reference(stream), choose(self.points, stream)
                 for v, window in enumerate(windows):
-                    for test in range(tests):
+                    for test in range(out.shape[2]):
                         end = test + windows[-1]
-                        out[v, p, test] = self.statistic(kept, arrivals[end - window : end])
+                        out[v, p, test] = self.statistic(compared, arrivals[end - window : end])
             return out
 
         return paths

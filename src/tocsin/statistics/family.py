@@ -26,6 +26,9 @@ class PreparedFamily:
     def split_paths(self) -> NullPaths:
         return _together([member.split_paths() for member in self.members])
 
+    def direct_paths(self) -> NullPaths:
+        return _together([member.direct_paths() for member in self.members])
+
     def live(self, kept: Int64Array | None) -> LiveFamily:
         return LiveFamily([member.live(kept) for member in self.members])
 

@@ -52,7 +52,7 @@ class PreparedFeatures:
         return paths
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
-        """The kernel psi(x)'psi(y), as in `mmd_gaussian.pair_paths`, with the diagonal that a squared mean includes."""
+        """The kernel psi(x)'psi(y), as in `mmd_gaussian.bootstrap_terms`, with the diagonal that a squared mean includes."""
         values, counts, signed = self.values, weights.astype(np.float64), self.features.signed
         n = len(values)
         norms = (values**2).sum(1)
@@ -69,12 +69,17 @@ class PreparedFeatures:
         # Centred features sum to 0: row sums of the kernel without its diagonal are -|psi|^2.
         mean = -norms / (n - 1)
         excess = (2 * mean - mean.mean()) - norms
-        linear = np.ascontiguousarray(linear.T)
+        return self._drawn(excess, offset, np.ascontiguousarray(linear.T))
 
+    def direct_paths(self) -> NullPaths:
+        linear = self.values.sum(1) if self.features.signed else np.zeros(len(self.values))
+        return self._drawn(np.zeros(len(self.values)), np.zeros(1), linear[None])
+
+    def _drawn(self, excess: Float64Array, offset: Float64Array, linear: Float64Array) -> NullPaths:
         def paths(streams: Streams) -> Float32Array:
             out: Float32Array = self.setting.compute.feature_bootstrap_paths(
-                values, streams.points, streams.copies, self.setting.window_array, excess, offset, linear,
-                0.0 if signed else 1.0,
+                self.values, streams.points, streams.copies, self.setting.window_array, excess, offset, linear,
+                0.0 if self.features.signed else 1.0,
             )  # fmt: skip
             return out
 

@@ -11,7 +11,7 @@ from tocsin.errors import InputError
 from tocsin.kernels import Kernel
 from tocsin.samplers import Streams
 from tocsin.statistics.base import Channel, NullPaths, Parts, Points, Setting, choose
-from tocsin.statistics.mmd_gaussian import pair_paths
+from tocsin.statistics.mmd_gaussian import bootstrap_terms, direct_terms, pair_paths
 
 LARGEST = 20_000
 """A function cannot be compiled into the simulation, so its kernel matrix is kept while fitting: 4 N^2 bytes."""
@@ -34,6 +34,7 @@ class PreparedCallable:
         for start in range(0, len(points), 256):
             rows = choose(points, np.arange(start, min(start + 256, len(points))))
             self.table[start : start + 256] = evaluate(kernel, rows, points)
+        self.diagonal = np.diag(self.table).astype(np.float64)[None]
         np.fill_diagonal(self.table, 0)
         self.row_sums = self.table.sum(1, dtype=np.float64)[None]
         self._no_points = np.zeros((len(points), 1), np.float32)
@@ -49,12 +50,13 @@ class PreparedCallable:
         return paths
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
-        def products(weights: Float32Array) -> Float64Array:
-            return (self.table @ weights).astype(np.float64)[None]
+        products = (self.table @ weights).astype(np.float64)[None]
+        terms = bootstrap_terms(products, self.row_sums, weights)
+        return pair_paths(self._no_points, self.table, terms, self._one_width, self.setting)
 
-        return pair_paths(
-            self._no_points, self.table, products, self.row_sums, self._one_width, weights, self.setting
-        )
+    def direct_paths(self) -> NullPaths:
+        terms = direct_terms(self.row_sums, self.diagonal)
+        return pair_paths(self._no_points, self.table, terms, self._one_width, self.setting)
 
     def live(self, kept: Int64Array | None) -> CallableLive:
         points, table = self.points, self.table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass
 from types import ModuleType
 
 import numpy as np
@@ -66,10 +66,14 @@ class PreparedGaussian:
         return paths
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
-        """DESIGN: c_j^g = (K v)_j / (N - v_j), A^g = v'Kv / (N^2 - v'v), v the counts of pseudo-reference g."""
-        paths = pair_paths(
-            self.points, NO_TABLE, self._products, self.row_sums, self.multipliers, weights, self.setting
-        )
+        terms = bootstrap_terms(self._products(weights), self.row_sums, weights)
+        return self._drawn(pair_paths(self.points, NO_TABLE, terms, self.multipliers, self.setting))
+
+    def direct_paths(self) -> NullPaths:
+        terms = direct_terms(self.row_sums, np.ones_like(self.row_sums))
+        return self._drawn(pair_paths(self.points, NO_TABLE, terms, self.multipliers, self.setting))
+
+    def _drawn(self, paths: NullPaths) -> NullPaths:
         return lambda streams: paths(streams)[self.heard]
 
     def _products(self, weights: Float32Array) -> Float64Array:
@@ -183,28 +187,47 @@ class GaussianLive:
         return cls(parts["points"], parts["offset"], scaled, parts["heard"], windows, compute)
 
 
-def pair_paths(
-    points: Float32Array,
-    table: Float32Array,
-    products: Callable[[Float32Array], Float64Array],
-    row_sums: Float64Array,
-    multipliers: Float32Array,
-    weights: Float32Array,
-    setting: Setting,
-) -> NullPaths:
-    """Null paths of a kernel statistic against the pseudo-references `weights`, from K times the weights."""
+@dataclass(frozen=True)
+class PairTerms:
+    """What a path adds to the pairs of its window: offset (widths, G), linear (G, widths, N); and the kernel that a
+    point drawn twice has with itself, neutral (widths, N)."""
+
+    offset: Float64Array
+    linear: Float32Array
+    neutral: Float32Array
+
+
+def bootstrap_terms(products: Float64Array, row_sums: Float64Array, weights: Float32Array) -> PairTerms:
+    """A^g = v'Kv / (N^2 - v'v) and c_j^g = (K v)_j / (N - v_j), v the counts of pseudo-reference g; products is K v.
+
+    No point meets itself, neither in the pseudo-reference nor, drawn twice, in the window: there the pair takes the
+    value whose centred kernel is 0.
+    """
     n = len(weights)
-    product = products(weights)
-    offset = np.einsum("ng,wng->wg", weights, product) / (n**2 - (weights.astype(np.float64) ** 2).sum(0))
-    linear = np.ascontiguousarray((-2 * product / (n - weights)).transpose(2, 0, 1).astype(np.float32))
+    offset = np.einsum("ng,wng->wg", weights, products) / (n**2 - (weights.astype(np.float64) ** 2).sum(0))
+    linear = (-2 * products / (n - weights)).transpose(2, 0, 1)
     mean = row_sums / (n - 1)
-    # A point drawn twice would meet itself; the pair takes the value whose centred kernel is 0.
-    neutral = (2 * mean - mean.mean(1, keepdims=True)).astype(np.float32)
+    neutral = 2 * mean - mean.mean(1, keepdims=True)
+    return PairTerms(offset, np.ascontiguousarray(linear, dtype=np.float32), neutral.astype(np.float32))
+
+
+def direct_terms(row_sums: Float64Array, diagonal: Float64Array) -> PairTerms:
+    """The reference itself, and kernels as they are; diagonal is k(x_i, x_i), (widths, N)."""
+    n = row_sums.shape[1]
+    linear = (-2 * (row_sums + diagonal) / n)[None]
+    return PairTerms(row_sums.sum(1, keepdims=True) / (n * (n - 1)), linear.astype(np.float32), diagonal.astype(np.float32))
+
+
+def pair_paths(
+    points: Float32Array, table: Float32Array, terms: PairTerms, multipliers: Float32Array, setting: Setting
+) -> NullPaths:
+    """Null paths of a kernel statistic."""
 
     def paths(streams: Streams) -> Float32Array:
         out: Float32Array = setting.compute.pair_bootstrap_paths(
-            points, table, streams.points, streams.copies, setting.window_array, multipliers, neutral, offset, linear
-        )
+            points, table, streams.points, streams.copies, setting.window_array, multipliers,
+            terms.neutral, terms.offset, terms.linear,
+        )  # fmt: skip
         return out
 
     return paths

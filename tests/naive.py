@@ -1,0 +1,272 @@
+"""An oracle: the equations of the paper (calm.tex) and of DESIGN.md, written out one by one.
+
+It shares no code with the library and imports nothing but NumPy. It is slow and meant to be obvious: kernel matrices
+are whole, every window is summed from scratch, nothing is updated. `points` are rows; *indices* are places in the
+reference.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Indices = Sequence[int]
+Kernel = Callable[[Any, Any], Floats]
+"""k(X, Y): the matrix of k(x, y)."""
+Distance = Callable[[Indices, Indices], float]
+"""D of the reference points with the first indices from those with the second."""
+
+
+# Kernels and widths
+
+
+def gaussian(width: float) -> Kernel:
+    """k(x, y) = exp(-|x - y|^2 / (2 width^2)), in float64 and by differences."""
+
+    def kernel(X: Floats, Y: Floats) -> Floats:
+        squares = (((X[:, None, :] - Y[None, :, :]) / width) ** 2).sum(-1)
+        return np.asarray(np.exp(-squares / 2))
+
+    return kernel
+
+
+def median_distance(points: Floats) -> float:
+    """The root of the median squared distance between two reference points; between two that differ if that is 0.
+
+    The square matters only for an even number of pairs, whose median lies between two of them (BASELINES.md).
+    """
+    scale = np.abs(points - points[0]).max()
+    squares = [float((((x - y) / scale) ** 2).sum()) for i, x in enumerate(points) for y in points[:i]]
+    median = np.median(squares) or np.median([square for square in squares if square > 0])
+    return float(scale * np.sqrt(median))
+
+
+def without_diagonal(K: Floats) -> Floats:
+    """K with k(x, x) removed: the kernel's real diagonal, which need not be 1."""
+    return np.asarray(K - np.diag(np.diag(K)))
+
+
+# Two-sample statistics D(X, Y): X of the reference, Y of the window
+
+
+def mmd(X: Any, Y: Any, kernel: Kernel) -> float:
+    """Equation (mmd_hat), with the factor 2 on the cross term that its first appearance lacks."""
+    M, W = len(X), len(Y)
+    within_X = without_diagonal(kernel(X, X)).sum() / (M * (M - 1))
+    within_Y = without_diagonal(kernel(Y, Y)).sum() / (W * (W - 1))
+    return float(within_X + within_Y - 2 * kernel(X, Y).sum() / (M * W))
+
+
+def bumps(points: Floats, centres: Floats, width: float) -> Floats:
+    """phi_j(x) = exp(-|x - c_j|^2 / (2 width^2)); (n, m)."""
+    return gaussian(width)(points, centres)
+
+
+def bump_products(centres: Floats, width: float) -> Floats:
+    """H_jl = exp(-|c_j - c_l|^2 / (4 width^2))."""
+    return gaussian(width * 2**0.5)(centres, centres)
+
+
+def lsdd_form(centres: Floats, width: float, regularisation: float) -> Floats:
+    """A = 2 G - G H G, G = (H + regularisation I)^-1."""
+    H = bump_products(centres, width)
+    G = np.linalg.inv(H + regularisation * np.eye(len(centres)))
+    return np.asarray(2 * G - G @ H @ G)
+
+
+def lsdd(X: Floats, Y: Floats, centres: Floats, width: float, regularisation: float) -> float:
+    """D = u' A u, u the difference of the mean bumps."""
+    u = bumps(X, centres, width).mean(0) - bumps(Y, centres, width).mean(0)
+    return float(u @ lsdd_form(centres, width, regularisation) @ u)
+
+
+def relative_difference(differences: Floats, H: Floats, regularisation: float) -> float:
+    """RD = mean of 1 - theta' H theta / (u' theta) over differences u of mean bumps, theta = G u."""
+    G = np.linalg.inv(H + regularisation * np.eye(len(H)))
+    thetas = [G @ u for u in differences]
+    ratios = [1 - theta @ H @ theta / (u @ theta) for u, theta in zip(differences, thetas, strict=True)]
+    return float(np.mean(ratios))
+
+
+def mean_shift(X: Floats, Y: Floats, deviations: Floats) -> float:
+    """The squared length of the difference of means, each column in standard deviations."""
+    return float((((Y.mean(0) - X.mean(0)) / deviations) ** 2).sum())
+
+
+def mean_shift_along(X: Floats, Y: Floats, direction: Floats) -> float:
+    """The difference of means along a direction."""
+    return float(direction @ (Y.mean(0) - X.mean(0)))
+
+
+# Paths: one value per test; the first test comes when the widest window is full
+
+
+def split_path(distance: Distance, count: int, stream: Indices, window: int, widest: int) -> Floats:
+    """Algorithm 3: U is the stream, the reference all other points, and S_t = D(reference, U_(t - W, t])."""
+    kept = [i for i in range(count) if i not in set(stream)]
+    ends = range(widest, len(stream) + 1)
+    return np.array([distance(kept, stream[end - window : end]) for end in ends])
+
+
+def bootstrap_mmd_path(K: Floats, v: Indices, stream: Indices, window: int, widest: int) -> Floats:
+    """DESIGN 2.2: a stream drawn with replacement against the pseudo-reference that holds point i v_i times."""
+    N, Ko = len(K), without_diagonal(K)
+    A = _apart(Ko, v)
+    C = _with_neutral_pairs(Ko)
+    path = []
+    for end in range(widest, len(stream) + 1):
+        inside = stream[end - window : end]
+        pairs = sum(C[i, j] for p, i in enumerate(inside) for q, j in enumerate(inside) if p != q)
+        across = np.mean([sum(v[i] * Ko[j, i] for i in range(N)) / (N - v[j]) for j in inside])
+        path.append(A + pairs / (window * (window - 1)) - 2 * across)
+    return np.array(path)
+
+
+def bootstrap_feature_path(psi: Floats, v: Indices, stream: Indices, window: int, widest: int) -> Floats:
+    """As `bootstrap_mmd_path` with the kernel psi(x)'psi(y), for the squared distance of two mean features.
+
+    A squared mean includes its diagonal, of the pseudo-reference (N points) and of the window. Features are measured
+    from the mean feature of the reference.
+    """
+    N = len(psi)
+    centred = psi - psi.mean(0)
+    K = centred @ centred.T
+    Ko = without_diagonal(K)
+    A = ((N**2 - N) * _apart(Ko, v) + sum(v[i] * K[i, i] for i in range(N))) / N**2
+    C = _with_neutral_pairs(Ko)
+    path = []
+    for end in range(widest, len(stream) + 1):
+        inside = stream[end - window : end]
+        pairs = sum(K[i, i] if p == q else C[i, j] for p, i in enumerate(inside) for q, j in enumerate(inside))
+        across = np.mean([sum(v[i] * Ko[j, i] for i in range(N)) / (N - v[j]) for j in inside])
+        path.append(A + pairs / window**2 - 2 * across)
+    return np.array(path)
+
+
+def bootstrap_signed_path(values: Floats, v: Indices, stream: Indices, window: int, widest: int) -> Floats:
+    """The window's mean less the pseudo-reference's, each point of the window leaving out its own copies."""
+    N = len(values)
+    others = [sum(v[i] * values[i] for i in range(N) if i != j) / (N - v[j]) for j in range(N)]
+    ends = range(widest, len(stream) + 1)
+    return np.array([np.mean([values[j] - others[j] for j in stream[end - window : end]]) for end in ends])
+
+
+def _apart(Ko: Floats, v: Indices) -> float:
+    """A^g = v'Kv / (N^2 - v'v): the mean kernel of two points of the pseudo-reference that are not copies of one."""
+    weights = np.array(v, dtype=np.float64)
+    return float(weights @ Ko @ weights / (len(Ko) ** 2 - weights @ weights))
+
+
+def _with_neutral_pairs(Ko: Floats) -> Floats:
+    """The kernel between points, and rbar_i + rbar_i - gbar between two draws of the same point."""
+    rbar = Ko.sum(1) / (len(Ko) - 1)
+    return np.asarray(Ko + np.diag(2 * rbar - rbar.mean()))
+
+
+# The live statistic, from scratch at each step
+
+
+def live_path(distance: Callable[[Any, Any], float], reference: Any, stream: Any, window: int) -> Floats:
+    """S_t = D(reference, the last W observations) after every observation; NaN until there are W of them."""
+    ends = range(1, len(stream) + 1)
+    return np.array([distance(reference, stream[t - window : t]) if t >= window else np.nan for t in ends])
+
+
+def warm_mmd(reference: Any, window: Any, own: Indices, kernel: Kernel) -> float:
+    """MMD to a window some of whose points are reference points: these are not compared with themselves.
+
+    own: the index of each point of the window in the reference, -1 for new observations.
+    """
+    N, W = len(reference), len(window)
+    A = without_diagonal(kernel(reference, reference)).sum() / (N * (N - 1))
+    C = without_diagonal(kernel(window, window)).sum() / (W * (W - 1))
+    return float(A + C - 2 * _mean_across(kernel(reference, window), own))
+
+
+def warm_features(reference: Floats, window: Floats, own: Indices) -> float:
+    """The same for the squared distance of mean features, measured from the mean feature of the reference."""
+    origin = reference.mean(0)
+    X, Y = reference - origin, window - origin
+    return float((X @ X.T).mean() + (Y @ Y.T).mean() - 2 * _mean_across(X @ Y.T, own))
+
+
+def warm_signed(reference: Floats, window: Floats, own: Indices) -> float:
+    """The same for the signed difference of means."""
+    across = np.repeat(reference[:, None], len(window), axis=1)
+    return float(window.mean() - _mean_across(across, own))
+
+
+def _mean_across(across: Floats, own: Indices) -> float:
+    """The mean over the window of the mean over all reference points but the point itself."""
+    columns = [np.delete(column, j) if j >= 0 else column for column, j in zip(across.T, own, strict=True)]
+    return float(np.mean([column.mean() for column in columns]))
+
+
+# Thresholds
+
+
+def algorithm_2(first_tests: Floats, alpha: float) -> float:
+    """The empirical (1 - alpha)-quantile of one test of every path."""
+    return float(np.quantile(first_tests, 1 - alpha))
+
+
+def algorithm_3(paths: Floats, alpha: float) -> list[float]:
+    """Step by step the (1 - alpha)-quantile of the surviving paths, which then survive if S_t <= h_t."""
+    survivors = list(range(len(paths)))
+    thresholds = []
+    for t in range(paths.shape[1]):
+        h = float(np.quantile(paths[survivors, t], 1 - alpha))
+        thresholds.append(h)
+        survivors = [b for b in survivors if paths[b, t] <= h]
+    return thresholds
+
+
+def first_passages(paths: Floats, threshold: float) -> tuple[int, int]:
+    """How many paths ring (S > h) and how many tests all of them make, each until it rings or ends."""
+    alarms = tests = 0
+    for path in paths:
+        for value in path:
+            tests += 1
+            if value > threshold:
+                alarms += 1
+                break
+    return alarms, tests
+
+
+def passage_rates(paths: Floats) -> tuple[Floats, Floats]:
+    """The values at which a rising threshold changes any first passage, and alarms / (tests - 1) from each value on.
+
+    The test taken off makes the quantile of a single test numpy's default one.
+    """
+    values, rates = [], []
+    before = (len(paths), len(paths))
+    for h in np.unique(paths):
+        alarms, tests = first_passages(paths, h)
+        if (alarms, tests) != before:
+            values.append(h)
+            rates.append(alarms / max(tests - 1, 1))
+        before = alarms, tests
+    return np.array(values), np.array(rates)
+
+
+def pooled_threshold(paths: Floats, alpha: float) -> float:
+    """The threshold with that rate, linear between the values (which must be different for each path)."""
+    values, rates = passage_rates(paths)
+    return float(values[0] if rates[0] <= alpha else np.interp(-alpha, -rates, values))
+
+
+def stretch_thresholds(paths: Floats, edges: Indices, alpha: float) -> list[float]:
+    """Algorithm 3 with stretches of tests edges[b] <= t < edges[b + 1] that share a threshold, while paths remain."""
+    survivors = list(range(len(paths)))
+    thresholds: list[float] = []
+    for start, stop in pairwise(edges):
+        if survivors:
+            h = pooled_threshold(paths[survivors, start:stop], alpha)
+            thresholds.append(h)
+            survivors = [b for b in survivors if (paths[b, start:stop] <= h).all()]
+    return thresholds

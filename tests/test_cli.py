@@ -1,0 +1,431 @@
+"""The commands as their users run them: in a shell, in pipes, and interrupted."""
+
+from __future__ import annotations
+
+import json
+import os
+import select
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from tocsin import Detector, __version__
+from tocsin.cli import app
+from tocsin.cli.stopping import stopper
+from tocsin.compute.arrays import Float64Array
+
+COMMAND = [sys.executable, "-c", "from tocsin.cli import main; main()"]
+PATIENCE = 30.0
+FIT = ("--ert", "300", "--window", "5,20", "--paths", "500", "--seed", "1")
+
+rng = np.random.default_rng(0)
+REFERENCE = rng.normal(size=(300, 2))
+QUIET = 250
+STREAM = np.concatenate([rng.normal(size=(QUIET, 2)), rng.normal(loc=1.5, size=(150, 2))])
+
+arrow: Any = import_module("pyarrow")
+parquet: Any = import_module("pyarrow.parquet")
+
+
+def tocsin(*arguments: object, stdin: str | None = None) -> Result:
+    """Run a command in this process."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+
+
+def csv(rows: Float64Array) -> str:
+    """Rows as CSV with a header, to the last bit."""
+    return "x,y\n" + "".join(f"{x!r},{y!r}\n" for x, y in rows.tolist())
+
+
+def json_lines(rows: Float64Array) -> str:
+    """Rows as JSON lines, to the last bit."""
+    return "".join(json.dumps({"x": x, "y": y}) + "\n" for x, y in rows.tolist())
+
+
+def ring(detector: Detector, rows: Float64Array) -> list[tuple[int, int]]:
+    """What a watch should report, from the library: row and run length of the alarms."""
+    outcomes = detector.update_many(rows, reset_on_alarm=True)
+    return [(int(i) + 1, int(outcomes.time[i])) for i in np.flatnonzero(outcomes.alarm)]
+
+
+def alarms(output: str) -> list[tuple[int, int]]:
+    """What a watch with --json reported: row and run length of the alarms."""
+    events = [json.loads(line) for line in output.splitlines()]
+    return [(event["row"], event["run_length"]) for event in events if event["event"] == "alarm"]
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A detector that `tocsin fit` made; not to be changed."""
+    folder = tmp_path_factory.mktemp("fitted")
+    (folder / "reference.csv").write_text(csv(REFERENCE))
+    result = tocsin("fit", folder / "reference.csv", "-o", folder / "fitted.tocsin", *FIT)
+    assert result.exit_code == 0, result.output
+    return folder / "fitted.tocsin"
+
+
+@pytest.fixture
+def file(fitted: Path, tmp_path: Path) -> Path:
+    """A copy of it that may be changed."""
+    return Path(shutil.copy(fitted, tmp_path / "d.tocsin"))
+
+
+# Help and errors
+
+
+def test_version_and_help() -> None:
+    """Every command explains itself and gives an example."""
+    assert tocsin("--version").stdout == f"tocsin {__version__}\n"
+    assert "tocsin demo" in tocsin("--help").stdout
+    for name in ("fit", "watch", "check", "demo"):
+        result = tocsin(name, "--help")
+        assert result.exit_code == 0
+        assert "Example" in result.stdout
+        assert f"tocsin {name}" in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "message"),
+    [
+        ("fit r.csv -o d.tocsin", "--ert"),
+        ("fit r.csv --ert 100", "--output"),
+        ("fit r.csv -o d.tocsin --ert many", "--ert"),
+        ("fit r.csv -o d.tocsin --ert 100 --statistic best", "'mmd'"),
+        ("fit r.csv -o d.tocsin --ert 1", "ert=1.0 is too small"),
+        ("fit r.csv -o d.tocsin --ert 100 --window 8,x", "--window 8,x"),
+        ("fit r.csv -o d.tocsin --ert 100 --window 200", "too small for a window"),
+        ("fit r.csv -o d.tocsin --ert 100 --columns x,z", "no column 'z'"),
+        ("fit r.csv -o d.tocsin --ert 100 --statistic mean --width 1", "--width is for mmd and lsdd"),
+        ("fit r.csv -o d.tocsin --ert 100 --statistic lsdd --width 1,2", "takes one width"),
+        ("fit r.csv -o r.csv --ert 100", "would overwrite the reference"),
+        ("fit r.csv -o no/d.tocsin --ert 100", "Make the folder"),
+        ("fit r.csv -o . --ert 100", "is a folder"),
+        ("fit no.csv -o d.tocsin --ert 100", "No such file"),
+        ("fit words.csv -o d.tocsin --ert 100", "--columns"),
+        ("watch no.tocsin r.csv", "There is no file"),
+        ("watch r.csv r.csv", "not a whole .tocsin file"),
+        ("check r.csv", "not a whole .tocsin file"),
+        ("wotch", "watch"),
+    ],
+)
+def test_trouble_is_short_and_has_status_2(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str, message: str
+) -> None:
+    """A line or two on standard error, no traceback, and no file."""
+    monkeypatch.chdir(tmp_path)
+    Path("r.csv").write_text(csv(REFERENCE))
+    Path("words.csv").write_text("x,y\n1,one\n2,two\n")
+    result = tocsin(*command.split())
+    assert result.exit_code == 2
+    assert message in result.stderr
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) <= 4
+    assert isinstance(result.exception, SystemExit)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["r.csv", "words.csv"]
+
+
+def test_the_library_does_not_import_the_command_line() -> None:
+    """typer and rich are for the command line alone."""
+    check = "import sys, tocsin; assert not {'typer', 'rich', 'tocsin.cli'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", check], check=True, timeout=PATIENCE)
+
+
+# fit and check
+
+
+def test_fit_is_what_the_library_does(fitted: Path) -> None:
+    """The same thresholds, and a detector at its start."""
+    detector, saved = Detector(300, window=[5, 20], paths=500, seed=1).fit(REFERENCE), Detector.load(fitted)
+    np.testing.assert_array_equal(saved.thresholds_, detector.thresholds_)
+    assert (saved.time_, saved.alarm_) == (0, None)
+
+
+def test_fit_tells_what_is_promised(tmp_path: Path) -> None:
+    """In words, and in JSON; default windows that the reference is too small for are named, and uneven columns too."""
+    (tmp_path / "r.jsonl").write_text(json_lines(REFERENCE * [1, 50]))
+    arguments = ("fit", tmp_path / "r.jsonl", "-o", tmp_path / "d.tocsin", "--ert", "400", "--paths", "300")
+    words = " ".join(tocsin(*arguments).stdout.split())
+    assert "one false alarm in 400 observations" in words
+    assert "300 rows of 2 columns" in words
+    assert "the latest 8 and 25 observations" in words
+    assert "window 100 was left out: 100 asks for 1,000 reference rows, and there are 300." in words
+    assert "column x varies" in words
+    facts = json.loads(tocsin(*arguments, "--json", "--window", "8", "--columns", "y").stdout)
+    assert facts["windows"] == [8]
+    assert facts["names"] == ["y"]
+    assert facts["notes"] == []
+    assert facts["monte_carlo_error"] > 0
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--statistic", "lsdd", "--width", "1.5"),
+        ("--statistic", "mean", "--start", "cold"),
+        ("--width", "0.5,1", "--calibration", "paper", "--paths", "500"),
+        ("--calibration", "fixed", "--paths", "500", "--workers", "1"),
+        ("--error", "0.2"),
+    ],
+)
+def test_fit_and_check_know_every_option(tmp_path: Path, options: tuple[str, ...]) -> None:
+    """Each makes a detector that `check` describes and `watch` can use."""
+    file = tmp_path / "d.tocsin"
+    result = tocsin("fit", "-", "-o", file, "--ert", "100", "--window", "6", *options, stdin=csv(REFERENCE))
+    assert result.exit_code == 0, result.output
+    checked = tocsin("check", file)
+    assert checked.exit_code == 0
+    assert "Monte Carlo error" in checked.stdout
+    assert tocsin("watch", file, "-", stdin=csv(STREAM)).exit_code == 1
+
+
+def test_check_tells_thresholds_of_every_start(tmp_path: Path) -> None:
+    """Warm, cold, and a single one: each with the observation that it is first used for."""
+    for options, start in (("warm", "at observation 1: "), ("cold", "at observation 6: ")):
+        tocsin(
+            "fit", "-", "-o", tmp_path / "d", "--ert", "50", "--window", "6", "--start", options, stdin=csv(REFERENCE)
+        )
+        thresholds, words = Detector.load(tmp_path / "d").thresholds_, tocsin("check", tmp_path / "d").stdout
+        assert f"{start}{thresholds[1 if options == 'warm' else 0]:.4g}, " in " ".join(words.split())
+        assert f"from {6 if options == 'warm' else 12} on: {thresholds[-1]:.4g}" in " ".join(words.split())
+
+
+def test_check_tells_all(file: Path) -> None:
+    """The promise and its grounds, and the place in the stream; FILE is only read."""
+    tocsin("watch", file, "-", "--save-state", "--once", stdin=csv(STREAM))
+    before, expected = file.read_bytes(), Detector.load(file)
+    assert expected.alarm_ is not None
+    words = " ".join(tocsin("check", file).stdout.split())
+    assert "one false alarm in 300 observations" in words
+    assert f"from 20 on: {expected.calibration_.threshold:.4g}" in words
+    assert "500 simulated streams" in words
+    assert "300 rows of 2 columns" in words
+    assert f"rang at observation {expected.alarm_.time}" in words
+    facts = json.loads(tocsin("check", file, "--json").stdout)
+    assert facts["thresholds"] == expected.thresholds_.tolist()
+    assert facts["state"]["alarm"]["run_length"] == expected.alarm_.time
+    assert file.read_bytes() == before
+
+
+# watch
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "npy", "parquet", "csv from -", "jsonl from -"])
+def test_every_format_rings_as_the_library_does(fitted: Path, tmp_path: Path, kind: str) -> None:
+    """The same alarms at the same rows, a status of 1, and FILE as it was."""
+    suffix, before = kind.split()[0], fitted.read_bytes()
+    path, text = tmp_path / f"stream.{suffix}", json_lines(STREAM) if suffix == "jsonl" else csv(STREAM)
+    if suffix == "npy":
+        np.save(path, STREAM)
+    elif suffix == "parquet":
+        parquet.write_table(arrow.table({"x": STREAM[:, 0], "y": STREAM[:, 1]}), path)
+    else:
+        path.write_text(text)
+    source, stdin = ("-", text) if kind.endswith("-") else (path, None)
+    expected = ring(Detector.load(fitted), STREAM)
+    assert len(expected) > 3
+    result = tocsin("watch", fitted, source, "--json", stdin=stdin)
+    assert alarms(result.stdout) == expected
+    assert json.loads(result.stdout.splitlines()[-1]) == {
+        "event": "summary",
+        "rows": len(STREAM),
+        "alarms": len(expected),
+        "expected_false_alarms": len(STREAM) / 300,
+        "interrupted": False,
+        "state_saved": False,
+    }
+    assert (result.exit_code, result.stderr) == (1, "")
+    assert fitted.read_bytes() == before
+
+
+def test_words_and_silence(fitted: Path) -> None:
+    """An alarm is a line that begins with ALARM; --quiet leaves the status only; a quiet stream has status 0."""
+    row, length = ring(Detector.load(fitted), STREAM)[0]
+    lines = tocsin("watch", fitted, "-", stdin=csv(STREAM)).stdout.splitlines()
+    assert lines[0].startswith(f"ALARM at row {row}: run length {length}, statistic ")
+    assert "MMD, window" in lines[0]
+    assert lines[-1].startswith(f"400 rows: {len(lines) - 1} alarms, where chance alone would give 1.3 on average")
+    silent = tocsin("watch", fitted, "-", "--quiet", stdin=csv(STREAM))
+    assert (silent.output, silent.exit_code) == ("", 1)
+    quiet = tocsin("watch", fitted, "-", stdin=csv(STREAM[: row - 1]))
+    assert quiet.exit_code == 0
+    assert quiet.stdout.startswith(f"{row - 1} rows: 0 alarms")
+    assert tocsin("watch", fitted, "-", stdin="").exit_code == 0
+
+
+def test_a_watch_in_pieces_is_one_watch(file: Path, tmp_path: Path) -> None:
+    """With --save-state the next watch goes on exactly where the last stopped, alarms of --once included."""
+    expected, whole = Detector.load(file), ring(Detector.load(file), STREAM)
+    found, done = [], 0
+    for stop in (whole[0][0] - 3, QUIET + 20, QUIET + 21, len(STREAM)):
+        np.save(tmp_path / "piece.npy", STREAM[done:stop])
+        result = tocsin("watch", file, tmp_path / "piece.npy", "--json", "--save-state")
+        found += [(done + row, length) for row, length in alarms(result.stdout)]
+        done = stop
+    assert found == whole
+    ring(expected, STREAM)
+    assert ring(Detector.load(file), STREAM) == ring(expected, STREAM)
+
+
+def test_once_stops_at_the_alarm(file: Path) -> None:
+    """Rows after the alarm are not taken in; the next watch starts a new run, as an uninterrupted one would."""
+    whole, rows, found = ring(Detector.load(file), STREAM), STREAM, []
+    while True:
+        result = tocsin("watch", file, "-", "--json", "--once", "--save-state", stdin=csv(rows))
+        found += [(len(STREAM) - len(rows) + row, length) for row, length in alarms(result.stdout)]
+        rows = rows[json.loads(result.stdout.splitlines()[-1])["rows"] :]
+        if result.exit_code == 0:
+            break
+        assert (Detector.load(file).alarm_ or pytest.fail("it rang")).time == found[-1][1]
+    assert found == whole
+    assert len(rows) == 0
+
+
+@pytest.mark.parametrize("source", ["file", "-"])
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        ("nan,1\n", "column 'x' holds nan"),
+        ("1,\n", "column 'y' is empty"),
+        ("1,2,3\n", "has 3 fields"),
+        ("one,2\n", "'one'"),
+    ],
+)
+def test_a_bad_row_ends_the_watch(file: Path, tmp_path: Path, source: str, bad: str, message: str) -> None:
+    """Alarms before it are told, its row is named, the status is 2, and nothing is saved."""
+    before, position = file.read_bytes(), QUIET + 100
+    text = csv(STREAM[:position]) + bad + csv(STREAM[position:]).partition("\n")[2]
+    (tmp_path / "stream.csv").write_text(text)
+    path, stdin = (tmp_path / "stream.csv", None) if source == "file" else ("-", text)
+    result = tocsin("watch", file, path, "--json", "--save-state", stdin=stdin)
+    assert result.exit_code == 2
+    assert f"row {position + 1} (line {position + 2})" in result.stderr
+    assert message in result.stderr
+    assert alarms(result.stdout) == ring(Detector.load(file), STREAM[:position])
+    assert file.read_bytes() == before
+
+
+def test_wrong_columns_and_their_cure(fitted: Path) -> None:
+    """A stream with more columns than the reference is refused, and --columns picks the right ones."""
+    text = "time,x,y\n" + "".join(f"{i},{x!r},{y!r}\n" for i, (x, y) in enumerate(STREAM.tolist()))
+    result = tocsin("watch", fitted, "-", stdin=text)
+    assert result.exit_code == 2
+    assert "standard input has 3 columns" in result.stderr
+    assert "has 2: they must be the same. Choose them with --columns." in result.stderr
+    chosen = tocsin("watch", fitted, "-", "--columns", "x,y", "--json", stdin=text)
+    assert alarms(chosen.stdout) == ring(Detector.load(fitted), STREAM)
+
+
+def test_a_truncated_file_is_refused(file: Path) -> None:
+    """Half a detector is no detector."""
+    file.write_bytes(file.read_bytes()[:-100])
+    for arguments in (("watch", file, "-"), ("check", file)):
+        result = tocsin(*arguments, stdin=csv(STREAM))
+        assert result.exit_code == 2
+        assert "damaged" in result.stderr
+
+
+# Processes
+
+
+def line_of(pipe: IO[str]) -> str:
+    """The next line, within the time that a process may take."""
+    assert select.select([pipe], [], [], PATIENCE)[0], "no line came"
+    return pipe.readline()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_alarm_is_printed_as_soon_as_its_row_arrives(file: Path, number: signal.Signals) -> None:
+    """Row by row through a pipe that stays open; then a signal ends the watch, with a summary and the state saved."""
+    expected = ring(Detector.load(file), STREAM)
+    command = [*COMMAND, "watch", str(file), "-", "--json", "--save-state"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        lines = csv(STREAM).splitlines(keepends=True)
+        process.stdin.write(lines[0])
+        sent = 0
+        for row, length in expected[:3]:
+            process.stdin.writelines(lines[sent + 1 : row])
+            process.stdin.flush()
+            assert not select.select([process.stdout], [], [], 0.2)[0], "it rang too early"
+            process.stdin.write(lines[row])
+            process.stdin.flush()
+            assert alarms(line_of(process.stdout)) == [(row, length)]
+            sent = row
+        process.send_signal(number)
+        summary = json.loads(line_of(process.stdout))
+        assert process.wait(PATIENCE) == 1
+        process.stdin.close()
+    assert (summary["rows"], summary["alarms"]) == (sent, 3)
+    assert summary["interrupted"]
+    assert summary["state_saved"]
+    rest = [(row - sent, length) for row, length in expected[3:]]
+    assert ring(Detector.load(file), STREAM[sent:]) == rest
+
+
+def test_a_reader_that_leaves_gets_no_traceback(fitted: Path, tmp_path: Path) -> None:
+    """`tocsin watch ... | head -1` and the like."""
+    np.save(tmp_path / "long.npy", np.tile(STREAM, (200, 1)))
+    command = [*COMMAND, "watch", str(fitted), str(tmp_path / "long.npy")]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        line_of(process.stdout)
+        process.stdout.close()
+        assert process.stderr.read() == ""
+
+
+def test_demo_where_characters_are_missing(tmp_path: Path) -> None:
+    """It tells its story without a terminal, and without Unicode."""
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    result = subprocess.run(
+        [*COMMAND, "demo"], capture_output=True, text=True, cwd=tmp_path, env=environment, timeout=120, check=True
+    )
+    words = " ".join(result.stdout.split())
+    assert "one false alarm in 5,000 observations" in words
+    assert "after the change (MMD, window" in words
+    assert "detector = tocsin.Detector(ert=5000).fit(reference)" in words
+    assert result.stderr == ""
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_commands_that_the_demo_names_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its data as files, a detector from them, and a watch that rings."""
+    monkeypatch.chdir(tmp_path)
+    assert tocsin("demo", "--files", ".").exit_code == 0
+    assert tocsin("fit", "reference.csv", "-o", "pump.tocsin", "--ert", "5000", "--paths", "300").exit_code == 0
+    assert tocsin("watch", "pump.tocsin", "stream.csv").exit_code == 1
+
+
+# Stopping
+
+
+def test_a_signal_stops_between_items() -> None:
+    """While an item is worked on, the work is finished first; while waiting, the wait ends; then all is as before."""
+
+    def items() -> Iterator[int]:
+        yield 1
+        yield 2
+        signal.raise_signal(signal.SIGINT)
+        yield 3
+
+    handler = signal.getsignal(signal.SIGINT)
+    with stopper() as stop:
+        assert list(stop.until_asked(items())) == [1, 2]
+        assert stop.asked
+    done = []
+    with stopper() as stop:
+        for item in stop.until_asked(range(10)):
+            signal.raise_signal(signal.SIGTERM)
+            done.append(item)
+    assert done == [0]
+    assert signal.getsignal(signal.SIGINT) is handler

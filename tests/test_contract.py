@@ -1,0 +1,615 @@
+"""What every detector keeps, whatever its statistic: one line in the registry, and a new statistic inherits all of it."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tocsin import (
+    LSDD,
+    MMD,
+    Custom,
+    Detector,
+    Gaussian,
+    InputError,
+    MeanShift,
+    NotFittedError,
+    Outcome,
+    Outcomes,
+)
+from tocsin.compute.arrays import Array
+from tocsin.statistics.base import Statistic
+
+pytestmark = pytest.mark.usefixtures("short_pilot")
+
+WINDOWS = (3, 6)
+WIDEST = WINDOWS[-1]
+
+
+# Kernels and functions of a user's
+
+
+def word_overlap(X: list[str], Y: list[str]) -> Array:
+    """How many letters two words share, on the scale of their lengths."""
+    shared = [[len(set(x) & set(y)) / (len(set(x)) * len(set(y))) ** 0.5 for y in Y] for x in X]
+    return np.array(shared).reshape(len(X), len(Y))
+
+
+def laplace(X: Array, Y: Array) -> Array:
+    """A kernel on rows of numbers that is not Gaussian."""
+    return np.asarray(2 * np.exp(-np.abs(X[:, None] - Y[None]).sum(-1)))
+
+
+def median_gap(X: Array, Y: Array) -> float:
+    """A distance between two samples of rows."""
+    return float(np.abs(np.median(X, axis=0) - np.median(Y, axis=0)).sum())
+
+
+def price_gap(X: list[dict[str, float]], Y: list[dict[str, float]]) -> float:
+    """A distance between two samples of dicts."""
+    return abs(float(np.mean([x["price"] for x in X]) - np.mean([y["price"] for y in Y])))
+
+
+# Data: `shift` moves the distribution
+
+
+def rows(rng: np.random.Generator, count: int, shift: float = 0.0) -> Array:
+    """Three columns on different scales."""
+    return np.asarray((rng.normal(size=(count, 3)) + shift) * [1.0, 0.5, 2.0] + [100.0, 0.0, -3.0])
+
+
+def discrete(rng: np.random.Generator, count: int, shift: float = 0.0) -> Array:
+    """One column of few values: statistics tie."""
+    return rng.poisson(1 + shift, size=(count, 1)).astype(np.float64)
+
+
+def words(rng: np.random.Generator, count: int, shift: float = 0.0) -> list[str]:
+    """Words of three letters."""
+    letters = "abcdefgh"[int(2 * shift) :]
+    return ["".join(rng.choice(list(letters), 3)) for _ in range(count)]
+
+
+def records(rng: np.random.Generator, count: int, shift: float = 0.0) -> list[dict[str, Any]]:
+    """Dicts of a number and a string."""
+    return [{"price": float(price), "shop": "here"} for price in rng.normal(loc=shift, size=count)]
+
+
+# The registry
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A detector to test: how to make it, and what to feed it.
+
+    functions: whether it holds functions of a user's, which no file can hold.
+    """
+
+    make: Callable[..., Detector]
+    data: Callable[..., Any]
+    functions: bool
+
+    @property
+    def numeric(self) -> bool:
+        """Whether observations are rows of numbers."""
+        return self.data in (rows, discrete)
+
+    def fit(self, **options: Any) -> Detector:
+        """A detector, fitted to its reference; the same one for the same options."""
+        return self.make(**options).fit(self.reference)
+
+    @property
+    def reference(self) -> Any:
+        """Observations from the time when all was well."""
+        return self.data(np.random.default_rng(1), 60)
+
+    def stream(self, count: int, seed: int = 2) -> Any:
+        """Observations, of which the second half is different."""
+        rng = np.random.default_rng(seed)
+        before, after = self.data(rng, count // 2), self.data(rng, count - count // 2, 1.0)
+        return np.concatenate([before, after]) if self.numeric else before + after
+
+
+def entry(statistic: Any = None, data: Callable[..., Any] = rows, *, functions: bool = False, **fixed: Any) -> Entry:
+    """An entry for Detector(30, statistic, ...)."""
+
+    def make(**options: Any) -> Detector:
+        return Detector(30, statistic, **{"window": WINDOWS, "paths": 100, "seed": 3, **fixed, **options})
+
+    return Entry(make, data, functions)
+
+
+REGISTRY = {
+    "MMD": entry(),
+    "MMD, one width": entry(MMD(Gaussian()), window=WIDEST),
+    "MMD, discrete": entry(MMD(Gaussian(width=(1, 2.5))), discrete),
+    "MMD, paper": entry(MMD(Gaussian()), calibration="paper"),
+    "MMD, fixed": entry(MMD(Gaussian()), calibration="fixed"),
+    "MMD, numpy": entry(backend="numpy"),
+    "MMD, rows with a kernel": entry(MMD(laplace), functions=True),
+    "MMD, words with a kernel": entry(MMD(word_overlap), words, functions=True),
+    "LSDD": entry(LSDD()),
+    "LSDD, numpy": entry(LSDD(centres=4), backend="numpy"),
+    "MeanShift": entry(MeanShift()),
+    "MeanShift, signed": entry(MeanShift(direction=[1, 0, -1])),
+    "MeanShift, numpy": entry(MeanShift(), backend="numpy"),
+    "Custom": entry(Custom(median_gap), functions=True),
+    "Custom, dicts": entry(Custom(price_gap, label="price"), records, functions=True),
+    "MMD and LSDD and MeanShift": entry([MMD(), LSDD(), MeanShift()]),
+    "MMD and Custom": entry([MMD(), Custom(median_gap)], functions=True),
+}
+entries = pytest.mark.parametrize("entry", REGISTRY.values(), ids=REGISTRY)
+starts = pytest.mark.parametrize("start", ["warm", "cold"])
+
+
+# Helpers
+
+
+def exact(outcomes: Iterable[Outcome]) -> list[str]:
+    """Outcomes to compare bit for bit: a float's repr is exact, and that of NaN equals itself."""
+    return [repr(outcome) for outcome in outcomes]
+
+
+def one_by_one(detector: Detector, stream: Any) -> list[str]:
+    """Outcomes of repeated `update`."""
+    return exact(detector.update(x) for x in stream)
+
+
+def what_is_known(detector: Detector) -> list[str]:
+    """Everything a user can ask a fitted detector, but for how long its fit took."""
+    calibration = detector.calibration_
+    found = {field.name: getattr(calibration, field.name) for field in fields(calibration) if field.name != "seconds"}
+    found["thresholds"] = detector.thresholds_.tolist()
+    return [
+        repr(value)
+        for value in (found, detector.channels_, detector.windows_, detector.seed_, detector.time_, detector.alarm_)
+    ]
+
+
+def goes_on_like(detector: Detector, twin: Detector, entry: Entry) -> None:
+    """Both know the same and answer the same, in this run and in the next."""
+    assert what_is_known(detector) == what_is_known(twin)
+    for seed in (11, 12):
+        stream = entry.stream(40, seed)
+        assert one_by_one(detector, stream) == one_by_one(twin, stream)
+        assert what_is_known(detector) == what_is_known(twin)
+        detector.reset()
+        twin.reset()
+
+
+# Batch equals stream
+
+
+@entries
+@starts
+def test_batch_equals_stream(entry: Entry, start: str) -> None:
+    """`update_many` gives what repeated `update` gives, bit for bit, however the stream is cut into blocks."""
+    stream = entry.stream(300)
+    expected = one_by_one(entry.fit(start=start), stream)
+    assert any("alarm=True" in outcome for outcome in expected)
+    rng = np.random.default_rng(5)
+    for cuts in ([0, 300], [0, 1, 2, 2, 299, 300], [0, *sorted(rng.integers(0, 300, 20).tolist()), 300]):
+        detector = entry.fit(start=start)
+        got = [
+            outcome
+            for first, last in zip(cuts[:-1], cuts[1:], strict=True)
+            for outcome in exact(detector.update_many(stream[first:last]))
+        ]
+        assert got == expected
+
+
+@entries
+@starts
+def test_reset_on_alarm(entry: Entry, start: str) -> None:
+    """With `reset_on_alarm`, a block is what `update` gives with a `reset` after every alarm."""
+    stream, detector = entry.stream(600), entry.fit(start=start)
+    expected, rang = [], 0
+    for x in stream:
+        outcome = detector.update(x)
+        expected.append(outcome)
+        if outcome.alarm:
+            detector.reset()
+            rang += 1
+    other = entry.fit(start=start)
+    assert exact(other.update_many(stream, reset_on_alarm=True)) == exact(expected)
+    assert rang > 1
+    goes_on_like(other, detector, entry)
+
+
+@entries
+def test_blocks_in_any_form(entry: Entry) -> None:
+    """Lists, arrays in any layout and integers that stand for the same numbers give the same outcomes."""
+    if not entry.numeric:
+        pytest.skip("observations are objects")
+    stream = np.round(entry.stream(40))
+    expected = one_by_one(entry.fit(), stream)
+    padded = np.zeros((80, 2 * stream.shape[1]))
+    padded[::2, ::2] = stream
+    forms: list[Any] = [stream.tolist(), np.asfortranarray(stream), padded[::2, ::2], stream.astype(np.int32)]
+    for form in forms:
+        assert exact(entry.fit().update_many(form)) == expected
+        assert one_by_one(entry.fit(), form) == expected
+
+
+@entries
+def test_the_caller_may_reuse_arrays(entry: Entry) -> None:
+    """A buffer that is overwritten after the call, or a reference that is, changes nothing."""
+    if not entry.numeric:
+        pytest.skip("observations are objects")
+    stream = entry.stream(40)
+    expected = one_by_one(entry.fit(), stream)
+    reference = entry.reference
+    detector = entry.make().fit(reference)
+    reference[:] = 1e9
+    buffer = np.empty(stream.shape[1])
+    got = []
+    for x in stream[:20]:
+        buffer[:] = x
+        got.append(detector.update(buffer))
+    block = stream[20:30].copy()
+    got.extend(detector.update_many(block))
+    block[:] = -1e9
+    got.extend(detector.update_many(stream[30:]))
+    assert exact(got) == expected
+
+
+# Saving, loading, copying
+
+
+@entries
+@starts
+@pytest.mark.parametrize("before", [0, 2, 45])
+def test_save_is_resume(entry: Entry, start: str, before: int, tmp_path: Path) -> None:
+    """A detector that is saved and loaded in mid-stream goes on bit for bit, and starts the same new run."""
+    detector = entry.fit(start=start)
+    detector.update_many(entry.stream(before))
+    detector.save(tmp_path / "a.tocsin")
+    statistic = detector.statistic if entry.functions else None
+    loaded = Detector.load(tmp_path / "a.tocsin", statistic=statistic)
+    goes_on_like(loaded, detector, entry)
+
+
+@entries
+@pytest.mark.parametrize(
+    "duplicate", [lambda d: pickle.loads(pickle.dumps(d)), copy.deepcopy], ids=["pickle", "deepcopy"]
+)
+def test_copies_go_on(entry: Entry, duplicate: Callable[[Detector], Detector]) -> None:
+    """A pickled or copied detector goes on like the original, and leaves it alone."""
+    detector, twin = entry.fit(), entry.fit()
+    for each in (detector, twin):
+        each.update_many(entry.stream(25))
+    other = duplicate(detector)
+    other.update_many(entry.stream(30, seed=9))
+    goes_on_like(duplicate(detector), twin, entry)
+    goes_on_like(detector, duplicate(entry.fit()), entry) if detector.time_ == 0 else None
+
+
+def test_an_unfitted_detector_can_be_copied() -> None:
+    """So that it can be sent to where the data are."""
+    detector = pickle.loads(pickle.dumps(Detector(30, MMD(Gaussian(width=2.0)), window=5, seed=1)))
+    assert repr(detector) == repr(Detector(30, MMD(Gaussian(width=2.0)), window=5, seed=1))
+
+
+# Memory
+
+
+def size(node: Any) -> int:
+    """Numbers and objects in nested containers."""
+    if isinstance(node, np.ndarray):
+        return node.nbytes
+    if isinstance(node, dict):
+        return sum(size(value) for value in node.values())
+    return sum(size(item) for item in node) if isinstance(node, list | tuple) else 1
+
+
+@entries
+def test_memory_is_bounded(entry: Entry, tmp_path: Path) -> None:
+    """Nothing that a live detector holds grows with the stream."""
+    detector = entry.fit()
+    sizes = []
+    for seed in range(6):
+        detector.update_many(entry.stream(100, seed))
+        assert detector._fitted is not None
+        detector.save(tmp_path / "a.tocsin")
+        sizes.append((size(detector._fitted.live.state()), (tmp_path / "a.tocsin").stat().st_size // 1000))
+    assert len(set(sizes)) == 1
+
+
+# Bad input
+
+
+def bad_inputs(entry: Entry) -> list[Callable[[Detector], object]]:
+    """Calls that must be refused."""
+    if not entry.numeric:
+        return [lambda d: d.update_many("abc"), lambda d: d.update_many(5), lambda d: d.update_many({"a": 1})]
+    good = entry.stream(10)
+    bad_rows = [np.where(np.arange(good.shape[1]) == 0, value, good[0]) for value in (np.nan, np.inf, -np.inf)]
+    return [
+        *(lambda d, x=x: d.update(x) for x in bad_rows),
+        *(lambda d, x=x: d.update_many(np.vstack([good, x, good])) for x in bad_rows),
+        lambda d: d.update(np.zeros(good.shape[1] + 1)),
+        lambda d: d.update(good),
+        lambda d: d.update_many(np.zeros((4, good.shape[1] + 1))),
+        lambda d: d.update_many(np.zeros((0, good.shape[1] + 1))),
+        lambda d: d.update_many(np.zeros((2, 2, good.shape[1]))),
+        *(lambda d, x=x: d.update(x) for x in ("text", None, {}, object(), [], [["a"]], 1 + 2j, [1, [2, 3]])),
+        *(lambda d, x=x: d.update_many(x) for x in ("text", None, {}, object(), ["a", "b"], 3.0, [[1], [2, 3]])),
+    ]
+
+
+@entries
+def test_bad_input_leaves_the_state_alone(entry: Entry) -> None:
+    """Every refusal is an `InputError`, after which the detector answers like an untouched twin."""
+    detector, twin = entry.fit(), entry.fit()
+    for each in (detector, twin):
+        each.update_many(entry.stream(15))
+    for call in bad_inputs(entry):
+        with pytest.raises(InputError):
+            call(detector)
+    goes_on_like(detector, twin, entry)
+
+
+@entries
+def test_an_empty_block_changes_nothing(entry: Entry) -> None:
+    """It gives no outcomes, as no updates would."""
+    detector, twin = entry.fit(), entry.fit()
+    for empty in ([], entry.stream(10)[:0]):
+        for reset_on_alarm in (False, True):
+            outcomes = detector.update_many(empty, reset_on_alarm=reset_on_alarm)
+            assert isinstance(outcomes, Outcomes)
+            assert len(outcomes) == 0
+    goes_on_like(detector, twin, entry)
+
+
+@entries
+@pytest.mark.parametrize("value", [1e20, 1e39, 1e155, 1e300])
+def test_huge_values_do_not_blind(entry: Entry, value: float) -> None:
+    """Any finite number may come: the statistic stays a number, and a sensor stuck there is heard."""
+    if not entry.numeric:
+        pytest.skip("observations are objects")
+    detector = entry.fit()
+    stuck = np.full((2 * WIDEST, entry.reference.shape[1]), value)
+    outcomes = detector.update_many(stuck)
+    assert not np.isnan(outcomes.statistic).any()
+    if entry is not REGISTRY["MeanShift, signed"]:
+        assert outcomes.alarm[WIDEST:].all()
+    after = detector.update_many(entry.stream(40))
+    assert not np.isnan(after.statistic).any()
+
+
+# Fitting
+
+
+@entries
+def test_workers_change_nothing(entry: Entry) -> None:
+    """The same seed gives the same thresholds, whatever the number of threads."""
+    one = entry.make(paths=3000).fit(entry.reference, workers=1)
+    three = entry.make(paths=3000).fit(entry.reference, workers=3)
+    goes_on_like(one, three, entry)
+
+
+@entries
+def test_seeds(entry: Entry) -> None:
+    """Another seed gives other thresholds; no seed a fresh one, which is kept and gives the same again."""
+    thresholds = [entry.fit(seed=seed).thresholds_.tolist() for seed in (3, 4)]
+    assert thresholds[0] != thresholds[1]
+    fresh, other = entry.fit(seed=None), entry.fit(seed=None)
+    assert fresh.seed_ != other.seed_
+    goes_on_like(entry.fit(seed=fresh.seed_), fresh, entry)
+
+
+@entries
+def test_refit(entry: Entry) -> None:
+    """A second `fit` leaves nothing of the first."""
+    detector = entry.fit()
+    detector.update_many(entry.stream(30))
+    reference = entry.data(np.random.default_rng(77), 70)
+    goes_on_like(detector.fit(reference), entry.make().fit(reference), entry)
+
+
+@entries
+def test_fitting_changes_no_options(entry: Entry) -> None:
+    """What the constructor was given is still there to be read, or to fit again."""
+    detector, untouched = entry.make(seed=None), entry.make(seed=None)
+    detector.fit(entry.reference)
+    options = [name for name in vars(untouched) if not name.startswith("_")]
+    assert {name: getattr(detector, name) for name in options} == {name: getattr(untouched, name) for name in options}
+
+
+# Runs
+
+
+@entries
+@starts
+def test_clock(entry: Entry, start: str) -> None:
+    """A warm detector tests from the first observation on, a cold one from when its widest window is full."""
+    detector = entry.fit(start=start)
+    widest = detector.windows_[-1]
+    for _ in range(2):
+        assert detector.time_ == 0
+        assert detector.alarm_ is None
+        outcomes = detector.update_many(entry.stream(3 * widest))
+        assert outcomes.time.tolist() == list(range(1, 3 * widest + 1))
+        assert detector.time_ == 3 * widest
+        first = 0 if start == "warm" else widest - 1
+        for tested in (~np.isnan(outcomes.statistic), ~np.isnan(outcomes.threshold)):
+            assert tested.tolist() == [t >= first for t in range(3 * widest)]
+        assert [outcome.channel is None for outcome in outcomes] == [t < first for t in range(3 * widest)]
+        detector.reset()
+
+
+@entries
+@starts
+def test_thresholds_are_those_of_the_calibration(entry: Entry, start: str) -> None:
+    """In order, the last one for ever; a warm detector has made the first test before its first observation."""
+    detector = entry.fit(start=start)
+    thresholds, widest = detector.thresholds_, detector.windows_[-1]
+    tests = range(1, 51) if start == "warm" else range(1 - widest, 51 - widest)
+    expected = [thresholds[min(test, len(thresholds) - 1)] if test >= 0 else np.nan for test in tests]
+    np.testing.assert_array_equal(detector.update_many(entry.stream(50)).threshold, expected)
+
+
+@entries
+def test_alarms(entry: Entry) -> None:
+    """An alarm is a statistic above its threshold; the run's first one stays until `reset`."""
+    detector = entry.fit()
+    stream, first = entry.stream(80), None
+    for x in stream:
+        outcome = detector.update(x)
+        assert outcome.alarm == (outcome.statistic > outcome.threshold)
+        assert outcome.channel in detector.channels_
+        first = first or (outcome if outcome.alarm else None)
+        assert detector.alarm_ == first
+    assert first is not None
+    assert first.time < 80
+    detector.reset()
+    assert detector.alarm_ is None
+    assert detector.update(stream[0]).time == 1
+
+
+@entries
+def test_warm_starts_are_quiet_and_not_the_same(entry: Entry) -> None:
+    """Windows begin with reference points, drawn anew for every run: the same observation meets different windows."""
+    detector = entry.fit(start="warm")
+    first = []
+    for _ in range(8):
+        first.append(detector.update(entry.stream(2)[0]).statistic)
+        detector.reset()
+    coin = 2.0**-12 * max(map(abs, first))
+    assert max(first) - min(first) > coin
+
+
+@entries
+def test_before_fit(entry: Entry, tmp_path: Path) -> None:
+    """An unfitted detector says so, whatever is asked of it."""
+    detector, stream = entry.make(), entry.stream(4)
+    asked: list[Callable[[], object]] = [
+        lambda: detector.update(stream[0]),
+        lambda: detector.update_many(stream),
+        detector.reset,
+        lambda: detector.save(tmp_path / "a.tocsin"),
+        *(lambda name=name: getattr(detector, name) for name in dir(detector) if name.endswith("_") and name[0] != "_"),
+    ]
+    assert len(asked) > 8
+    for question in asked:
+        with pytest.raises(NotFittedError, match=r"call fit\(reference\) first"):
+            question()
+    assert not list(tmp_path.iterdir())
+
+
+def test_constructors_only_store() -> None:
+    """No option is looked at before `fit`."""
+    anything: Any = object()
+    names = ("ert", "statistic", "window", "calibration", "start", "error", "paths", "seed", "backend")
+    detector = Detector(**dict.fromkeys(names, anything))
+    assert all(getattr(detector, name) is anything for name in names)
+
+
+def test_no_shared_default() -> None:
+    """Two detectors share no state."""
+    entry = REGISTRY["MMD"]
+    one, two, three = entry.fit(), entry.fit(), entry.fit()
+    one.update_many(entry.stream(50))
+    goes_on_like(two, three, entry)
+
+
+# Failures in the middle
+
+
+class Fragile:
+    """A user's function that fails in its n-th call from now."""
+
+    def __init__(self, function: Callable[[Any, Any], Any]) -> None:
+        self.function = function
+        self.left: int | None = None
+        self.error: BaseException = RuntimeError()
+
+    def fail(self, error: BaseException, calls: int) -> None:
+        """Let `calls` more calls succeed."""
+        self.left, self.error = calls, error
+
+    def mend(self) -> None:
+        """Work again."""
+        self.left = None
+
+    def __call__(self, X: Any, Y: Any) -> Any:
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                raise self.error
+        return self.function(X, Y)
+
+
+Fragiles = Callable[[Fragile], Statistic | list[Statistic]]
+fragile_statistics: dict[str, tuple[Callable[[Any, Any], Any], Fragiles]] = {
+    "kernel": (laplace, lambda function: MMD(function)),
+    "function": (median_gap, lambda function: Custom(function)),
+    "function and others": (median_gap, lambda function: [MMD(), MeanShift(), Custom(function)]),
+    "kernel and others": (laplace, lambda function: [MeanShift(), MMD(function), LSDD()]),
+}
+fragile = pytest.mark.parametrize("name", fragile_statistics)
+errors = pytest.mark.parametrize("error", [RuntimeError("mine"), KeyboardInterrupt()], ids=["error", "interrupt"])
+
+
+def fragile_pair(name: str, start: str) -> tuple[Detector, Fragile, Detector, Entry]:
+    """A detector that can be made to fail, its function, and an untouched twin of it."""
+    function, statistic = fragile_statistics[name]
+    breaking = Fragile(function)
+    detector = entry(statistic(breaking), start=start).fit()
+    twin = entry(statistic(Fragile(function)), start=start).fit()
+    registered = entry(statistic(breaking))
+    for each in (detector, twin):
+        each.update_many(registered.stream(20))
+    return detector, breaking, twin, registered
+
+
+@fragile
+@errors
+@pytest.mark.parametrize("calls", [0, 1, 9])
+@pytest.mark.parametrize("method", ["update", "update_many", "update_many, reset_on_alarm", "reset", "fit"])
+def test_a_failure_leaves_the_detector_as_it_was(name: str, error: BaseException, calls: int, method: str) -> None:
+    """Whatever a user's function raises, and wherever, the detector goes on as if the call had not been made."""
+    detector, breaking, twin, registered = fragile_pair(name, "warm")
+    stream = registered.stream(60, seed=4)
+    breaking.fail(error, calls)
+    with pytest.raises(type(error)):
+        for x in stream[-20:] if method == "update" else [None]:
+            if method == "update":
+                detector.update(x)
+                twin.update(x)
+            elif method == "fit":
+                detector.fit(registered.data(np.random.default_rng(5), 50))
+            elif method == "reset":
+                for _ in range(calls + 2):
+                    detector.reset()
+                    twin.reset()
+            else:
+                detector.update_many(stream, reset_on_alarm=method.endswith("reset_on_alarm"))
+    breaking.mend()
+    goes_on_like(detector, twin, registered)
+
+
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_function_that_gives_no_number_is_refused(value: float) -> None:
+    """And so is a kernel; the detector goes on."""
+    for name in ("kernel", "function"):
+        detector, breaking, twin, registered = fragile_pair(name, "cold")
+        good = breaking.function
+        breaking.function = lambda X, Y, good=good: good(X, Y) * value
+        with pytest.raises(InputError, match="finite"):
+            detector.update(registered.stream(4)[0])
+        breaking.function = good
+        goes_on_like(detector, twin, registered)
+
+
+def test_a_kernel_of_the_wrong_shape_is_refused() -> None:
+    """With both shapes in the message."""
+    detector = Detector(30, MMD(lambda X, Y: np.zeros(len(X))), window=3, paths=50)
+    with pytest.raises(InputError, match=r"shape \(20,\) for 20 and 20 observations"):
+        detector.fit(rows(np.random.default_rng(0), 20))

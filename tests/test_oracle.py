@@ -1,0 +1,558 @@
+"""Every statistic, in every mode, agrees with the oracle (`naive.py`) to 1e-6 of the statistic's own scale."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import naive
+from naive import Floats, Indices
+from tocsin import LSDD, MMD, Custom, Detector, Gaussian, MeanShift, compute
+from tocsin.calibration import run
+from tocsin.calibration.normalise import Normaliser, coins
+from tocsin.calibration.plan import Mode, make_plan
+from tocsin.compute import Backend
+from tocsin.compute.arrays import Float32Array
+from tocsin.detector import REFERENCES
+from tocsin.execution import Threads
+from tocsin.kernels import median_distance
+from tocsin.samplers import BootstrapStreams, Streams
+from tocsin.statistics.base import Live, Parts, Prepared, Setting, Statistic
+from tocsin.statistics.lsdd import BOOTSTRAPS, CANDIDATES, bumps_products, choose_regularisation
+
+TOLERANCE = 1e-6
+COPIES, PATHS = 3, 3
+REGULARISATION = 0.05
+
+pytestmark = pytest.mark.usefixtures("short_pilot")
+backends = pytest.mark.parametrize("backend", ["numba", "numpy"])
+
+
+# Random references: offsets up to a million standard deviations, tiny and huge scales, duplicates, the fewest points.
+# (At an offset of 1e12 standard deviations the float64 data themselves keep only four digits of each deviation.)
+
+
+@dataclass(frozen=True)
+class Case:
+    """A reference, and a stream that begins like it and then moves away."""
+
+    seed: int
+    columns: int
+    windows: tuple[int, ...]
+    spare: int
+    offset: float
+    scale: float
+    repeats: bool
+    constant: bool = False
+
+    @property
+    def widest(self) -> int:
+        """The widest window."""
+        return self.windows[-1]
+
+    @property
+    def rng(self) -> np.random.Generator:
+        """The same generator each time."""
+        return np.random.default_rng(self.seed)
+
+    @property
+    def points(self) -> Floats:
+        """The reference."""
+        count = 2 * self.widest + 2 + self.spare
+        values = self.rng.normal(size=(count, self.columns))
+        if self.repeats:
+            values = values[np.r_[0, 1, self.rng.integers(0, 2 + count // 2, count - 2)]]
+        return self.place(values)
+
+    @property
+    def centres(self) -> Floats:
+        """Points that LSDD sets aside."""
+        return self.place(np.random.default_rng([self.seed, 1]).normal(size=(7, self.columns)))
+
+    def stream(self, length: int) -> Floats:
+        """New observations, which drift away by four standard deviations.
+
+        (Not much further: at narrow widths the float32 coordinates of points far from all others, in a window of two,
+        would be off by a few 1e-6.)
+        """
+        values = np.random.default_rng([self.seed, 2]).normal(size=(length, self.columns))
+        values[length // 2 :] += np.linspace(0, 4, length - length // 2)[:, None]
+        return self.place(values)
+
+    def place(self, values: Floats) -> Floats:
+        """From standard deviations to the units of the case."""
+        placed = np.asarray(self.scale * (self.offset + values))
+        if self.constant:
+            # Not a sum of powers of two: the mean of many such numbers is not the number.
+            placed[:, -1] = 0.1
+        return placed
+
+
+cases = st.builds(
+    Case,
+    seed=st.integers(0, 2**32),
+    columns=st.sampled_from([1, 2, 33]),
+    windows=st.sampled_from([(2,), (5,), (2, 3, 7), (4, 9)]),
+    spare=st.sampled_from([0, 1, 25]),
+    offset=st.sampled_from([0.0, 1e3, -1e6]),
+    scale=st.sampled_from([1e-8, 1.0, 1e8]),
+    repeats=st.booleans(),
+)
+HARD = Case(seed=5, columns=2, windows=(2, 3, 7), spare=25, offset=-1e6, scale=1e-8, repeats=True)
+
+
+# Statistics, each with its oracle
+
+
+@dataclass(frozen=True)
+class Oracle:
+    """What the oracle says of one channel but for its window.
+
+    unit: the scale of the statistic; None for the largest value that it takes.
+    """
+
+    distance: Callable[[Any, Any], float]
+    bootstrap: Callable[[Indices, Indices, int, int], Floats] | None = None
+    warm: Callable[[Floats, Indices], float] | None = None
+    unit: float | None = None
+
+
+@dataclass(frozen=True)
+class Problem:
+    """A statistic, the points it sets aside, and the oracle and window of each of its channels."""
+
+    statistic: Statistic
+    held_out: Floats
+    channels: list[tuple[Oracle, int]]
+
+
+def _mmd_oracle(points: Floats, kernel: naive.Kernel, unit: float = 1.0) -> Oracle:
+    K = kernel(points, points)
+    return Oracle(
+        distance=lambda X, Y: naive.mmd(X, Y, kernel),
+        bootstrap=lambda v, stream, window, widest: naive.bootstrap_mmd_path(K, v, stream, window, widest),
+        warm=lambda window, own: naive.warm_mmd(points, window, own, kernel),
+        unit=unit,
+    )
+
+
+def _gaussian_problem(factors: tuple[float, ...]) -> Callable[[Case], Problem]:
+    def problem(case: Case) -> Problem:
+        median = naive.median_distance(case.points)
+        oracles = [_mmd_oracle(case.points, naive.gaussian(median * f)) for f in sorted(factors, reverse=True)]
+        return _problem(MMD(Gaussian(factors=factors)), oracles, case)
+
+    return problem
+
+
+def _default_problem(case: Case) -> Problem:
+    """Only channels whose window can hold a pair that is alike at the width, but always all windows at the widest."""
+    median, channels = naive.median_distance(case.points), []
+    for factor in (2.0, 1.0, 0.5, 0.25, 0.125):
+        oracle = _mmd_oracle(case.points, naive.gaussian(median * factor))
+        K = naive.gaussian(median * factor)(case.points, case.points)
+        alike = naive.without_diagonal(K).sum() / (len(K) * (len(K) - 1))
+        channels += [(oracle, w) for w in case.windows if factor == 2 or alike * w * (w - 1) / 2 >= 1]
+    return Problem(MMD(), case.points[:0], channels)
+
+
+def _width_problem(case: Case) -> Problem:
+    widths = (0.7 * case.scale, 1.4 * case.scale)
+    oracles = [_mmd_oracle(case.points, naive.gaussian(width)) for width in reversed(widths)]
+    return _problem(MMD(Gaussian(width=widths)), oracles, case)
+
+
+def _callable_problem(case: Case) -> Problem:
+    """A polynomial kernel: k(x, x) is neither 1 nor the same for all x."""
+
+    def kernel(X: Floats, Y: Floats) -> Floats:
+        X, Y = X / case.scale - case.offset, Y / case.scale - case.offset
+        return np.asarray((1 + X @ Y.T / case.columns) ** 2)
+
+    unit = float(kernel(case.points, case.points).max())
+    return _problem(MMD(kernel), [_mmd_oracle(case.points, kernel, unit)], case)
+
+
+def _lsdd_oracle(points: Floats, centres: Floats, width: float) -> Oracle:
+    root = np.linalg.cholesky(naive.lsdd_form(centres, width, REGULARISATION))
+    features = naive.bumps(points, centres, width) @ root
+    return Oracle(
+        distance=lambda X, Y: naive.lsdd(X, Y, centres, width, REGULARISATION),
+        bootstrap=lambda v, stream, window, widest: naive.bootstrap_feature_path(features, v, stream, window, widest),
+        warm=lambda window, own: naive.warm_features(features, naive.bumps(window, centres, width) @ root, own),
+    )
+
+
+def _lsdd_problem(relative_width: float | None) -> Callable[[Case], Problem]:
+    def problem(case: Case) -> Problem:
+        width = None if relative_width is None else relative_width * case.scale
+        oracle = _lsdd_oracle(case.points, case.centres, width or naive.median_distance(case.points))
+        return _problem(LSDD(len(case.centres), width, REGULARISATION), [oracle], case, case.centres)
+
+    return problem
+
+
+def _mean_problem(case: Case) -> Problem:
+    points = case.points
+    deviations = np.where(np.ptp(points, axis=0) > 0, points.std(0), 1.0)
+    oracle = Oracle(
+        distance=lambda X, Y: naive.mean_shift(X, Y, deviations),
+        bootstrap=lambda v, stream, window, widest: naive.bootstrap_feature_path(
+            points / deviations, v, stream, window, widest
+        ),
+        warm=lambda window, own: naive.warm_features(points / deviations, window / deviations, own),
+    )
+    return _problem(MeanShift(), [oracle], case)
+
+
+def _signed_problem(case: Case) -> Problem:
+    points, direction = case.points, case.rng.normal(size=case.columns)
+    oracle = Oracle(
+        distance=lambda X, Y: naive.mean_shift_along(X, Y, direction),
+        bootstrap=lambda v, stream, window, widest: naive.bootstrap_signed_path(
+            (points - points.mean(0)) @ direction, v, stream, window, widest
+        ),
+        warm=lambda window, own: naive.warm_signed(
+            (points - points.mean(0)) @ direction, (window - points.mean(0)) @ direction, own
+        ),
+    )
+    return _problem(MeanShift(direction=direction.tolist()), [oracle], case)
+
+
+def _custom_problem(case: Case) -> Problem:
+    def distance(X: Floats, Y: Floats) -> float:
+        return float(np.abs(np.median(X, axis=0) - np.median(Y, axis=0)).max())
+
+    return _problem(Custom(distance), [Oracle(distance)], case)
+
+
+def _problem(statistic: Statistic, oracles: list[Oracle], case: Case, held_out: Floats | None = None) -> Problem:
+    """Channels are ordered width by width, each over all windows."""
+    channels = [(oracle, window) for oracle in oracles for window in case.windows]
+    return Problem(statistic, case.points[:0] if held_out is None else held_out, channels)
+
+
+PROBLEMS: dict[str, Callable[[Case], Problem]] = {
+    "MMD": _default_problem,
+    "MMD, one width": _gaussian_problem((1.0,)),
+    "MMD, widths in ratio 2": _gaussian_problem((0.125, 0.25, 0.5, 1.0, 2.0)),
+    "MMD, other ratios": _gaussian_problem((1.7, 1.0, 0.3)),
+    "MMD, ratio 2 and others": _gaussian_problem((2.0, 1.0, 0.6, 0.3)),
+    "MMD, given widths": _width_problem,
+    "MMD, callable kernel": _callable_problem,
+    "LSDD": _lsdd_problem(None),
+    "LSDD, given width": _lsdd_problem(1.5),
+    "MeanShift": _mean_problem,
+    "MeanShift, signed": _signed_problem,
+    "Custom": _custom_problem,
+}
+problems = pytest.mark.parametrize("name", PROBLEMS)
+bootstrapping = pytest.mark.parametrize("name", [name for name in PROBLEMS if name != "Custom"])
+
+
+# Helpers
+
+
+def _prepare(case: Case, problem: Problem, backend: Backend) -> Prepared:
+    setting = Setting(case.windows, compute.load(backend), Threads(1), np.random.default_rng(0))
+    return problem.statistic.prepare(case.points, problem.held_out, setting)
+
+
+def _agree(got: Any, expected: Floats, unit: float | None) -> None:
+    scale = float(np.nanmax(np.abs(expected))) if unit is None else unit
+    np.testing.assert_allclose(got, expected, rtol=0, atol=TOLERANCE * scale)
+
+
+def _draw_weights(case: Case) -> Float32Array:
+    count = len(case.points)
+    return np.ascontiguousarray(case.rng.multinomial(count, np.full(count, 1 / count), COPIES).T, dtype=np.float32)
+
+
+def _bootstrap_streams(case: Case) -> Streams:
+    """With replacement, from few points, so that many are drawn twice into a window."""
+    length = 2 * case.widest + 3
+    points = case.rng.integers(0, len(case.points), (PATHS, length), dtype=np.int32)
+    points[0] %= 3
+    return Streams(points, np.arange(PATHS, dtype=np.int32) % COPIES, np.zeros((PATHS, length)))
+
+
+def _split_streams(case: Case) -> Streams:
+    """As long as in Algorithm 3; of the smallest reference three points remain to compare with."""
+    rng, length = case.rng, 2 * case.widest - 1
+    points = np.stack([rng.permutation(len(case.points))[:length] for _ in range(PATHS)])
+    return Streams(points.astype(np.int32), None, np.zeros((PATHS, length)))
+
+
+def _split_path(case: Case, oracle: Oracle, stream: Indices, window: int) -> Floats:
+    points = case.points
+
+    def distance(kept: Indices, inside: Indices) -> float:
+        return oracle.distance(points[list(kept)], points[list(inside)])
+
+    return naive.split_path(distance, len(points), stream, window, case.widest)
+
+
+# Null paths
+
+
+def _check_bootstrap_paths(name: str, backend: Backend, case: Case) -> None:
+    problem, weights, streams = PROBLEMS[name](case), _draw_weights(case), _bootstrap_streams(case)
+    paths = _prepare(case, problem, backend).bootstrap_paths(weights)(streams)
+    assert paths.shape[:2] == (len(problem.channels), PATHS)
+    for got, (oracle, window) in zip(paths, problem.channels, strict=True):
+        assert oracle.bootstrap is not None
+        assert streams.copies is not None
+        counts = weights[:, streams.copies].T.astype(int).tolist()
+        expected = [
+            oracle.bootstrap(v, stream, window, case.widest)
+            for v, stream in zip(counts, streams.points.tolist(), strict=True)
+        ]
+        _agree(got, np.array(expected), oracle.unit)
+
+
+def _check_split_paths(name: str, backend: Backend, case: Case) -> None:
+    problem, streams = PROBLEMS[name](case), _split_streams(case)
+    paths = _prepare(case, problem, backend).split_paths()(streams)
+    assert paths.shape[:2] == (len(problem.channels), PATHS)
+    for got, (oracle, window) in zip(paths, problem.channels, strict=True):
+        expected = [_split_path(case, oracle, stream, window) for stream in streams.points.tolist()]
+        _agree(got, np.array(expected), oracle.unit)
+
+
+@bootstrapping
+@backends
+@given(case=cases)
+def test_bootstrap_paths(name: str, backend: Backend, case: Case) -> None:
+    """Streams drawn with replacement, against bootstrap pseudo-references (DESIGN 2.2)."""
+    _check_bootstrap_paths(name, backend, case)
+
+
+@problems
+@backends
+@given(case=cases)
+def test_split_paths(name: str, backend: Backend, case: Case) -> None:
+    """Streams of distinct points, against all other points (Algorithm 3)."""
+    _check_split_paths(name, backend, case)
+
+
+# The live statistic
+
+
+def _expected_live(case: Case, oracle: Oracle, window: int, seen: Floats, own: list[int]) -> Floats:
+    """After each point; own: its index in the reference, -1 for new points, as at a warm start."""
+    path = np.full(len(seen), np.nan)
+    for t in range(window, len(seen) + 1):
+        recent, theirs = seen[t - window : t], own[t - window : t]
+        if oracle.warm is not None and max(theirs) >= 0:
+            path[t - 1] = oracle.warm(recent, theirs)
+        else:
+            path[t - 1] = oracle.distance(case.points, recent)
+    return path
+
+
+def _check_live(case: Case, name: str, backend: Backend, length: int) -> None:
+    """A warm start with reference points, then a stream in blocks of all sizes."""
+    problem, stream = PROBLEMS[name](case), case.stream(length)
+    live: Live = _prepare(case, problem, backend).live(None)
+    starters = case.rng.permutation(len(case.points))[: case.widest]
+    pieces = [live.advance(live.observe(case.points[starters], starters), 0, len(starters))]
+    cuts = np.unique(np.r_[0, 1, case.rng.integers(0, length, 3), length])
+    for start, stop in pairwise(cuts.tolist()):
+        pieces.append(live.advance(live.observe(stream[start:stop], None), 0, stop - start))
+    seen, own = np.concatenate([case.points[starters], stream]), [*starters.tolist(), *[-1] * length]
+    for got, (oracle, window) in zip(np.concatenate(pieces).T, problem.channels, strict=True):
+        _agree(got, _expected_live(case, oracle, window, seen, own), oracle.unit)
+
+
+@problems
+@backends
+@settings(max_examples=6)
+@given(case=cases)
+def test_live_statistic(name: str, backend: Backend, case: Case) -> None:
+    """The incremental statistic equals the one computed from scratch, past the point where its buffers turn over."""
+    _check_live(case, name, backend, 5 * case.widest)
+
+
+@problems
+@backends
+def test_live_statistic_does_not_drift(name: str, backend: Backend) -> None:
+    """Nor after many turns of the buffers."""
+    _check_live(HARD, name, backend, 30 * HARD.widest)
+
+
+@problems
+@backends
+def test_constant_column(name: str, backend: Backend) -> None:
+    """A column that never changes counts for nothing, and does no harm, in any mode."""
+    case = Case(seed=6, columns=3, windows=(2, 5), spare=25, offset=0.0, scale=1.0, repeats=False, constant=True)
+    if name != "Custom":
+        _check_bootstrap_paths(name, backend, case)
+    _check_split_paths(name, backend, case)
+    _check_live(case, name, backend, 5 * case.widest)
+
+
+@pytest.mark.parametrize("name", ["MMD, one width", "LSDD", "MeanShift", "MeanShift, signed"])
+@backends
+@pytest.mark.parametrize("size", [1e6, 1e12, 1e18])
+def test_an_outlier_leaves_no_trace(name: str, backend: Backend, size: float) -> None:
+    """Once a wild value has left the window, the statistic is what it would have been without it."""
+    case = Case(seed=3, columns=2, windows=(2, 5), spare=25, offset=0.0, scale=1.0, repeats=False)
+    problem, stream = PROBLEMS[name](case), case.rng.normal(size=(30, 2))
+    stream[7] = size
+    live = _prepare(case, problem, backend).live(None)
+    paths = live.advance(live.observe(stream, None), 0, len(stream))
+    for got, (oracle, window) in zip(paths.T, problem.channels, strict=True):
+        clean = naive.live_path(oracle.distance, case.points, stream, window)[7 + window :]
+        _agree(got[7 + window :], clean, oracle.unit)
+
+
+# Through the detector
+
+
+def _fit(case: Case, problem: Problem, backend: Backend, calibration: Mode = "steady") -> Detector:
+    detector = Detector(
+        30, problem.statistic, window=case.windows, calibration=calibration, start="cold", paths=100, seed=1,
+        backend=backend,
+    )  # fmt: skip
+    return detector.fit(np.concatenate([case.points, problem.held_out]))
+
+
+def _fitted_parts(detector: Detector) -> tuple[Floats, Floats, Normaliser, Parts]:
+    """All reference points, those that are compared with, the normaliser, and the first statistic's parts."""
+    fitted = detector._fitted
+    assert fitted is not None
+    compared = fitted.reference if fitted.kept is None else fitted.reference[fitted.kept]
+    return fitted.reference, compared, fitted.normaliser, fitted.live.parts()["0"]
+
+
+def _check_outcomes(detector: Detector, channels: list[tuple[Oracle, int]], case: Case) -> None:
+    """What `update` says, less the coin that breaks ties, is the loudest of the paths computed from scratch."""
+    stream = case.stream(3 * case.widest)
+    got = np.array([detector.update(x).statistic for x in stream])
+    _, compared, normaliser, _ = _fitted_parts(detector)
+    got -= normaliser.tie * coins(detector.seed_, 0, 1, len(stream))
+    paths = [naive.live_path(oracle.distance, compared, stream, window) for oracle, window in channels]
+    units = [oracle.unit or np.nanmax(np.abs(path)) for (oracle, _), path in zip(channels, paths, strict=True)]
+    scores = (np.array(paths).T - normaliser.centre) / normaliser.scale
+    scores[: case.widest - 1] = np.nan
+    _agree(got, scores.max(1), float((units / normaliser.scale).max()))
+
+
+@problems
+@pytest.mark.parametrize("calibration", ["steady", "paper", "fixed"])
+@settings(max_examples=4)
+@given(case=cases, backend=st.sampled_from(["numba", "numpy"]))
+def test_detector(name: str, calibration: Mode, case: Case, backend: Backend) -> None:
+    """`Detector.update` follows the path, whichever reference points the calibration leaves to compare with."""
+    problem = PROBLEMS[name](case)
+    detector = _fit(case, problem, backend, calibration)
+    channels = problem.channels
+    if name.startswith("LSDD"):
+        # The detector chooses the centres among all points that it is given.
+        reference, _, _, parts = _fitted_parts(detector)
+        centres, width = parts["features"]["centres"], parts["features"]["width"]
+        everything = np.concatenate([case.points, problem.held_out])
+        together = np.concatenate([reference, centres])
+        assert sorted(together.tolist()) == sorted(everything.tolist())
+        if name == "LSDD":
+            assert width == pytest.approx(naive.median_distance(reference), rel=1e-9)
+        channels = [(_lsdd_oracle(reference, centres, width), window) for window in case.windows]
+    _check_outcomes(detector, channels, case)
+
+
+def test_statistics_together() -> None:
+    """A list of statistics is one detector whose loudest channel speaks."""
+    together = [PROBLEMS["MMD, one width"](HARD), PROBLEMS["MeanShift"](HARD)]
+    detector = Detector(30, [p.statistic for p in together], window=HARD.windows, start="cold", paths=100, seed=1)
+    _check_outcomes(detector.fit(HARD.points), [channel for p in together for channel in p.channels], HARD)
+
+
+# Thresholds, from the reference to the end
+
+
+def _simulated(detector: Detector, case: Case, channels: list[tuple[Oracle, int]]) -> tuple[Floats, list[int]]:
+    """The null paths of a fit, computed by the oracle on the same streams; and the stretches they are judged in."""
+    functions, seed = compute.load("numpy"), detector.seed_
+    reference, _, normaliser, _ = _fitted_parts(detector)
+    plan = make_plan(
+        detector.calibration, 30, case.windows, len(reference), bootstraps=True, error=0.1, paths=detector.paths
+    )
+    paths: list[Floats] = []
+    for block in range(plan.blocks):
+        count = min(plan.block, plan.paths - len(paths))
+        streams = plan.sampler.draw(np.random.default_rng([seed, run.MAIN, block]), count, functions)
+        for p, stream in enumerate(streams.points.tolist()):
+            values = []
+            for oracle, window in channels:
+                if isinstance(plan.sampler, BootstrapStreams) and streams.copies is not None:
+                    weights = plan.sampler.references(np.random.default_rng([seed, REFERENCES]))
+                    v = weights[:, streams.copies[p]].astype(int).tolist()
+                    assert oracle.bootstrap is not None
+                    values.append(oracle.bootstrap(v, stream, window, case.widest))
+                else:
+                    values.append(_split_path(case, oracle, stream, window))
+            scores = (np.array(values).T - normaliser.centre) / normaliser.scale
+            paths.append(scores.max(1) + normaliser.tie * streams.coins[p, : plan.tests])
+    return np.array(paths), plan.edges.tolist()
+
+
+@pytest.mark.parametrize("name", ["MMD, one width", "MMD, other ratios", "MeanShift"])
+@pytest.mark.parametrize("calibration", ["steady", "paper", "fixed"])
+def test_thresholds(name: str, calibration: Mode) -> None:
+    """A fit gives the thresholds of Algorithm 3 (2 if 'fixed', pooled if 'steady') on the oracle's null paths."""
+    case = Case(seed=8, columns=2, windows=(2, 4), spare=15, offset=0.0, scale=1.0, repeats=False)
+    problem = PROBLEMS[name](case)
+    detector = _fit(case, problem, "numba", calibration)
+    paths, edges = _simulated(detector, case, problem.channels)
+    if calibration == "steady":
+        expected = np.repeat(naive.stretch_thresholds(paths, edges, 1 / 30), [*np.diff(edges)[:-1], 1])
+    elif calibration == "paper":
+        expected = np.array(naive.algorithm_3(paths, 1 / 30))
+    else:
+        expected = np.array([naive.algorithm_2(paths[:, 0], 1 / 30)])
+    # A statistic of scale 1 is divided by the normaliser's scale.
+    _agree(detector.thresholds_, expected, 1 / float(_fitted_parts(detector)[2].scale.min()))
+
+
+# What statistics take from the data
+
+
+@given(case=cases)
+def test_median_distance(case: Case) -> None:
+    """The median rule, of the distance itself."""
+    got = median_distance(case.points, np.random.default_rng(0))
+    assert got == pytest.approx(naive.median_distance(case.points), rel=TOLERANCE)
+
+
+@given(case=cases)
+def test_regularisation(case: Case) -> None:
+    """The largest candidate whose relative difference is below 0.2, on the same random windows."""
+    points, centres, window = case.points, case.centres, case.widest
+    width = naive.median_distance(points)
+    values, H = naive.bumps(points, centres, width), naive.bump_products(centres, width)
+    np.testing.assert_allclose(bumps_products(centres, width), H, rtol=0, atol=1e-12)
+    rng = case.rng
+    differences = []
+    for _ in range(BOOTSTRAPS):
+        inside = rng.choice(len(points), window, replace=False)
+        differences.append(np.delete(values, inside, axis=0).mean(0) - values[inside].mean(0))
+    good = [c for c in CANDIDATES if naive.relative_difference(np.array(differences), H, c) < 0.2]
+    assert choose_regularisation(values, H, window, case.rng) == max(good, default=CANDIDATES[-1])
+
+
+@pytest.mark.parametrize(("square", "expected"), [(False, 1 / 16), (True, 1 / 8)])
+def test_regularisation_of_the_paper(square: bool, expected: float) -> None:
+    """BASELINES.md: 1/16 on the 20-dimensional Gaussian, 1/8 on the uniform square (50 centres, N = 950, W = 25)."""
+    rng = np.random.default_rng(0)
+    points = rng.uniform(-1, 1, (1000, 2)) if square else rng.normal(size=(1000, 20))
+    centres, points = points[:50], points[50:]
+    width = median_distance(points, rng)
+    values = naive.bumps(points, centres, width)
+    assert choose_regularisation(values, bumps_products(centres, width), 25, rng) == expected
