@@ -1,0 +1,1 @@
+"""What the figures in docs/results were measured with."""

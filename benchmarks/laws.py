@@ -24,7 +24,7 @@ def gaussian_shifted(rng: np.random.Generator, n: int) -> Points:
 
 def gaussian_spread(rng: np.random.Generator, n: int) -> Points:
     """D2: half of the coordinates double their variance."""
-    return gaussian(rng, n) * np.repeat([1.0, np.sqrt(2.0)], 10)
+    return np.asarray(gaussian(rng, n) * np.repeat([1.0, np.sqrt(2.0)], 10))
 
 
 def square(rng: np.random.Generator, n: int) -> Points:

@@ -1,6 +1,6 @@
 """How quickly changes are found: mean delay on the paper's four problems at one ERT, default family and one channel.
 
-    python -m benchmarks.power [--configurations 40] [--runs 100]
+python -m benchmarks.power [--configurations 40] [--runs 100]
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ def main() -> None:
     parser.add_argument("--configurations", type=int, default=40)
     parser.add_argument("--runs", type=int, default=100)
     options = parser.parse_args()
-    print(f"N={POINTS}, ERT={ERT}, {options.configurations} configurations x {options.runs} runs; mean delay ± its error")  # noqa: T201
-    print("| problem | one window of 25, median width | default |")  # noqa: T201
-    print("|---|---|---|")  # noqa: T201
+    print(
+        f"N={POINTS}, ERT={ERT}, {options.configurations} configurations x {options.runs} runs; mean delay ± its error"
+    )
+    print("| problem | one window of 25, median width | default |")
+    print("|---|---|---|")
     for name, (before, after) in PROBLEMS.items():
         delays: list[list[float]] = [[], []]
         for seed in range(options.configurations):
@@ -37,7 +39,7 @@ def main() -> None:
             for found, detector in zip(delays, detectors, strict=True):
                 found.append(mean_delay(detector.fit(reference), before, after, rng, options.runs))
         cells = [f"{np.mean(d):.1f} ± {np.std(d, ddof=1) / np.sqrt(len(d)):.1f}" for d in delays]
-        print(f"| {name} | {cells[0]} | {cells[1]} |", flush=True)  # noqa: T201
+        print(f"| {name} | {cells[0]} | {cells[1]} |", flush=True)
 
 
 if __name__ == "__main__":

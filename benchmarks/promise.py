@@ -20,6 +20,8 @@ from tocsin import MMD, Detector, Gaussian
 
 @dataclass(frozen=True)
 class Case:
+    """A row of the table: a law, sizes, and how much to simulate."""
+
     name: str
     law: laws.Law
     points: int
@@ -27,7 +29,6 @@ class Case:
     ert: float
     alarms: int
     configurations: int
-    paths: int | None = None
 
 
 CASES = [
@@ -63,8 +64,8 @@ def main() -> None:
     parser.add_argument("--case", type=int, action="append", help="only these rows of the table (0, 1, ...)")
     parser.add_argument("--configurations", type=int, help="fewer or more than the table's own numbers")
     options = parser.parse_args()
-    print("| law | N | W | ERT | configurations | mode | mean abs(ART-ERT)/ERT | mean log(ART/ERT) | spread | s |")  # noqa: T201
-    print("|---|---|---|---|---|---|---|---|---|---|")  # noqa: T201
+    print("| law | N | W | ERT | configurations | mode | mean abs(ART-ERT)/ERT | mean log(ART/ERT) | spread | s |")
+    print("|---|---|---|---|---|---|---|---|---|---|")
     for number, case in enumerate(CASES):
         if options.case and number not in options.case:
             continue
@@ -75,7 +76,7 @@ def main() -> None:
             logs = measure(case, mode)
             relative = np.abs(np.expm1(logs)).mean()
             error = logs.std(ddof=1) / np.sqrt(len(logs))
-            print(  # noqa: T201
+            print(
                 f"| {case.name} | {case.points} | {case.window} | {case.ert:g} | {len(logs)} | {mode} | {relative:.3f} "
                 f"| {logs.mean():+.3f} ± {error:.3f} | {logs.std(ddof=1):.3f} | {time.perf_counter() - began:.0f} |",
                 flush=True,

@@ -20,7 +20,9 @@ def average_run_length(detector: Detector, law: Law, rng: np.random.Generator, a
     return tests / rang
 
 
-def run_lengths(detector: Detector, law: Law, rng: np.random.Generator, runs: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def run_lengths(
+    detector: Detector, law: Law, rng: np.random.Generator, runs: int
+) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     """The lengths of `runs` runs without a change, in tests."""
     found: list[int] = []
     current = 0

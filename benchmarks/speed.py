@@ -16,6 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -62,8 +63,13 @@ def main() -> None:
             f"{short * scale:.3g} {unit} |")  # fmt: skip
     large = part("large")
     say("\n## N=20000, W=100, B=100000, d=32, calibration='paper', against a bare loop")
-    say(f"fit {large['fit']:.1f} s, extra memory {large['memory']:.0f} MiB, {large['evaluations']:.3g} kernel evaluations")
-    say(f"bare loop (multiply-add and exp) for as many: {large['bare']:.1f} s; ratio {large['fit'] / large['bare']:.2f}")
+    say(
+        f"fit {large['fit']:.1f} s, extra memory {large['memory']:.0f} MiB, "
+        f"{large['evaluations']:.3g} kernel evaluations"
+    )
+    say(
+        f"bare loop (multiply-add and exp) for as many: {large['bare']:.1f} s; ratio {large['fit'] / large['bare']:.2f}"
+    )
     started = part("start")
     say("\n## Start")
     say(f"import tocsin: {started['import'] * 1e3:.0f} ms; first fit of a new process, compiled code cached: "
@@ -101,7 +107,7 @@ def family() -> dict[str, float]:
     out: dict[str, float] = {}
     for kind, detector in kinds.items():
         detector.fit(reference)
-        out[f"{kind}_fit"] = timed(lambda fitted=detector: fitted.fit(reference), 3)  # type: ignore[misc]
+        out[f"{kind}_fit"] = timed(partial(detector.fit, reference), 3)
         out.update({f"{kind}_{name}": value for name, value in live(detector, stream).items()})
     return out
 
@@ -111,11 +117,14 @@ def large() -> dict[str, float]:
     rng = np.random.default_rng(0)
     points, window, paths = 20_000, 100, 100_000
     reference = rng.standard_normal((points, 32))
-    options = {"ert": 5000, "statistic": MMD(Gaussian()), "window": window, "calibration": "paper", "seed": 0}
-    Detector(**options, paths=5000).fit(reference[:2000])
+
+    def make(paths: int) -> Detector:
+        return Detector(5000, MMD(Gaussian()), window=window, calibration="paper", paths=paths, seed=0)
+
+    make(5000).fit(reference[:2000])
     before = peak()
     began = time.perf_counter()
-    Detector(**options, paths=paths).fit(reference)
+    make(paths).fit(reference)
     fit = time.perf_counter() - began
     length = 2 * window - 1
     evaluations = points**2 + (points - length) ** 2 + paths * length * (length - 1) // 2
@@ -174,6 +183,7 @@ def peer() -> dict[str, float]:
 
 
 def run(command: list[str]) -> dict[str, float]:
+    """The JSON that a command ends its output with."""
     done = subprocess.run(command, check=True, stdout=subprocess.PIPE, text=True, cwd=HERE.parent)
     result: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
     return result
@@ -195,7 +205,7 @@ def peak() -> float:
 
 
 def say(text: str) -> None:
-    print(text, flush=True)  # noqa: T201
+    print(text, flush=True)
 
 
 if __name__ == "__main__":

@@ -25,5 +25,5 @@ def functions(request: pytest.FixtureRequest) -> ModuleType:
 def short_pilot() -> Iterator[None]:
     """Few pilot paths, for tests that fit many detectors: they only balance the channels against each other."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(run, "PILOT_PATHS", 200)
+        patch.setattr(run, "PILOT_PATHS", 100)
         yield

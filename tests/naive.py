@@ -113,6 +113,12 @@ def split_path(distance: Distance, count: int, stream: Indices, window: int, wid
     return np.array([distance(kept, stream[end - window : end]) for end in ends])
 
 
+def direct_path(distance: Distance, count: int, stream: Indices, window: int, widest: int) -> Floats:
+    """A stream drawn with replacement, against the reference itself: points meet themselves and their copies."""
+    ends = range(widest, len(stream) + 1)
+    return np.array([distance(range(count), stream[end - window : end]) for end in ends])
+
+
 def bootstrap_mmd_path(K: Floats, v: Indices, stream: Indices, window: int, widest: int) -> Floats:
     """DESIGN 2.2: a stream drawn with replacement against the pseudo-reference that holds point i v_i times."""
     N, Ko = len(K), without_diagonal(K)
@@ -270,3 +276,21 @@ def stretch_thresholds(paths: Floats, edges: Indices, alpha: float) -> list[floa
             thresholds.append(h)
             survivors = [b for b in survivors if (paths[b, start:stop] <= h).all()]
     return thresholds
+
+
+def falling_thresholds(paths: Floats, edges: Indices, alpha: float) -> list[float]:
+    """As `stretch_thresholds`, joining a stretch with the one before it while its threshold would be higher."""
+    done: list[tuple[int, int, int, float]] = []
+    for start, stop in pairwise(edges):
+        first, joined = start, 1
+        while True:
+            quiet = [b for b, path in enumerate(paths) if all((path[i:j] <= h).all() for i, j, _, h in done)]
+            if not quiet:
+                return []
+            h = pooled_threshold(paths[quiet, first:stop], alpha)
+            if not done or h <= done[-1][3]:
+                break
+            first, _, earlier, _ = done.pop()
+            joined += earlier
+        done.append((first, stop, joined, h))
+    return [h for _, _, joined, h in done for _ in range(joined)]

@@ -107,8 +107,8 @@ def test_version_and_help() -> None:
         ("fit r.csv -o d.tocsin --ert 100 --statistic mean --width 1", "--width is for mmd and lsdd"),
         ("fit r.csv -o d.tocsin --ert 100 --statistic lsdd --width 1,2", "takes one width"),
         ("fit r.csv -o r.csv --ert 100", "would overwrite the reference"),
-        ("fit r.csv -o no/d.tocsin --ert 100", "Make the folder"),
-        ("fit r.csv -o . --ert 100", "is a folder"),
+        ("fit r.csv -o no/d.tocsin --ert 100", "Choose another folder"),
+        ("fit r.csv -o . --ert 100", "it is a folder"),
         ("fit no.csv -o d.tocsin --ert 100", "No such file"),
         ("fit words.csv -o d.tocsin --ert 100", "--columns"),
         ("watch no.tocsin r.csv", "There is no file"),
@@ -131,6 +131,15 @@ def test_trouble_is_short_and_has_status_2(
     assert len(result.stderr.splitlines()) <= 4
     assert isinstance(result.exception, SystemExit)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["r.csv", "words.csv"]
+
+
+def test_fit_never_replaces_a_device(tmp_path: Path) -> None:
+    """A file is replaced as a whole; a pipe or a device (/dev/null) must not be."""
+    os.mkfifo(tmp_path / "pipe")
+    result = tocsin("fit", "-", "-o", tmp_path / "pipe", "--ert", "100", stdin=csv(REFERENCE))
+    assert result.exit_code == 2
+    assert "it is a folder, a device or a pipe" in result.stderr
+    assert (tmp_path / "pipe").is_fifo()
 
 
 def test_the_library_does_not_import_the_command_line() -> None:

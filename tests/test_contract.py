@@ -1,4 +1,4 @@
-"""What every detector keeps, whatever its statistic: one line in the registry, and a new statistic inherits all of it."""
+"""What every detector keeps to, whatever its statistic. A new statistic costs one line in the registry."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import copy
 import pickle
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -47,9 +48,9 @@ def laplace(X: Array, Y: Array) -> Array:
     return np.asarray(2 * np.exp(-np.abs(X[:, None] - Y[None]).sum(-1)))
 
 
-def median_gap(X: Array, Y: Array) -> float:
+def largest_gap(X: Array, Y: Array) -> float:
     """A distance between two samples of rows."""
-    return float(np.abs(np.median(X, axis=0) - np.median(Y, axis=0)).sum())
+    return float(abs(X.max() - Y.max()) + abs(X.min() - Y.min()))
 
 
 def price_gap(X: list[dict[str, float]], Y: list[dict[str, float]]) -> float:
@@ -117,10 +118,11 @@ class Entry:
 
 
 def entry(statistic: Any = None, data: Callable[..., Any] = rows, *, functions: bool = False, **fixed: Any) -> Entry:
-    """An entry for Detector(30, statistic, ...)."""
+    """An entry for Detector(statistic=statistic, ...)."""
 
     def make(**options: Any) -> Detector:
-        return Detector(30, statistic, **{"window": WINDOWS, "paths": 100, "seed": 3, **fixed, **options})
+        options = {"ert": 30, "window": WINDOWS, "paths": 60, "seed": 3, **fixed, **options}
+        return Detector(statistic=statistic, **options)
 
     return Entry(make, data, functions)
 
@@ -131,18 +133,17 @@ REGISTRY = {
     "MMD, discrete": entry(MMD(Gaussian(width=(1, 2.5))), discrete),
     "MMD, paper": entry(MMD(Gaussian()), calibration="paper"),
     "MMD, fixed": entry(MMD(Gaussian()), calibration="fixed"),
-    "MMD, numpy": entry(backend="numpy"),
     "MMD, rows with a kernel": entry(MMD(laplace), functions=True),
     "MMD, words with a kernel": entry(MMD(word_overlap), words, functions=True),
     "LSDD": entry(LSDD()),
-    "LSDD, numpy": entry(LSDD(centres=4), backend="numpy"),
+    "LSDD, given centres": entry(LSDD(centres=4, width=1.5, regularisation=0.1)),
     "MeanShift": entry(MeanShift()),
-    "MeanShift, signed": entry(MeanShift(direction=[1, 0, -1])),
-    "MeanShift, numpy": entry(MeanShift(), backend="numpy"),
-    "Custom": entry(Custom(median_gap), functions=True),
+    "MeanShift, signed": entry(MeanShift(direction=[1, 0, 1])),
+    "Custom": entry(Custom(largest_gap), functions=True),
     "Custom, dicts": entry(Custom(price_gap, label="price"), records, functions=True),
     "MMD and LSDD and MeanShift": entry([MMD(), LSDD(), MeanShift()]),
-    "MMD and Custom": entry([MMD(), Custom(median_gap)], functions=True),
+    "all of them, numpy": entry([MMD(), LSDD(centres=4), MeanShift()], backend="numpy"),
+    "MMD and Custom": entry([MMD(), Custom(largest_gap)], functions=True),
 }
 entries = pytest.mark.parametrize("entry", REGISTRY.values(), ids=REGISTRY)
 starts = pytest.mark.parametrize("start", ["warm", "cold"])
@@ -196,11 +197,7 @@ def test_batch_equals_stream(entry: Entry, start: str) -> None:
     rng = np.random.default_rng(5)
     for cuts in ([0, 300], [0, 1, 2, 2, 299, 300], [0, *sorted(rng.integers(0, 300, 20).tolist()), 300]):
         detector = entry.fit(start=start)
-        got = [
-            outcome
-            for first, last in zip(cuts[:-1], cuts[1:], strict=True)
-            for outcome in exact(detector.update_many(stream[first:last]))
-        ]
+        got = [outcome for first, last in pairwise(cuts) for outcome in exact(detector.update_many(stream[first:last]))]
         assert got == expected
 
 
@@ -208,7 +205,7 @@ def test_batch_equals_stream(entry: Entry, start: str) -> None:
 @starts
 def test_reset_on_alarm(entry: Entry, start: str) -> None:
     """With `reset_on_alarm`, a block is what `update` gives with a `reset` after every alarm."""
-    stream, detector = entry.stream(600), entry.fit(start=start)
+    stream, detector = entry.stream(160), entry.fit(start=start)
     expected, rang = [], 0
     for x in stream:
         outcome = detector.update(x)
@@ -233,8 +230,8 @@ def test_blocks_in_any_form(entry: Entry) -> None:
     padded[::2, ::2] = stream
     forms: list[Any] = [stream.tolist(), np.asfortranarray(stream), padded[::2, ::2], stream.astype(np.int32)]
     for form in forms:
-        assert exact(entry.fit().update_many(form)) == expected
-        assert one_by_one(entry.fit(), form) == expected
+        detector = entry.fit()
+        assert exact(detector.update_many(form[:20])) + one_by_one(detector, form[20:]) == expected
 
 
 @entries
@@ -264,7 +261,7 @@ def test_the_caller_may_reuse_arrays(entry: Entry) -> None:
 
 @entries
 @starts
-@pytest.mark.parametrize("before", [0, 2, 45])
+@pytest.mark.parametrize("before", [2, 45])
 def test_save_is_resume(entry: Entry, start: str, before: int, tmp_path: Path) -> None:
     """A detector that is saved and loaded in mid-stream goes on bit for bit, and starts the same new run."""
     detector = entry.fit(start=start)
@@ -275,24 +272,25 @@ def test_save_is_resume(entry: Entry, start: str, before: int, tmp_path: Path) -
     goes_on_like(loaded, detector, entry)
 
 
+def _pickled(detector: Detector) -> Detector:
+    copied: Detector = pickle.loads(pickle.dumps(detector))
+    return copied
+
+
 @entries
-@pytest.mark.parametrize(
-    "duplicate", [lambda d: pickle.loads(pickle.dumps(d)), copy.deepcopy], ids=["pickle", "deepcopy"]
-)
+@pytest.mark.parametrize("duplicate", [_pickled, copy.deepcopy], ids=["pickle", "deepcopy"])
 def test_copies_go_on(entry: Entry, duplicate: Callable[[Detector], Detector]) -> None:
-    """A pickled or copied detector goes on like the original, and leaves it alone."""
+    """A pickled or copied detector goes on like the original, and what it sees does not reach the original."""
     detector, twin = entry.fit(), entry.fit()
     for each in (detector, twin):
         each.update_many(entry.stream(25))
-    other = duplicate(detector)
-    other.update_many(entry.stream(30, seed=9))
+    goes_on_like(duplicate(detector), duplicate(twin), entry)
     goes_on_like(duplicate(detector), twin, entry)
-    goes_on_like(detector, duplicate(entry.fit()), entry) if detector.time_ == 0 else None
 
 
 def test_an_unfitted_detector_can_be_copied() -> None:
     """So that it can be sent to where the data are."""
-    detector = pickle.loads(pickle.dumps(Detector(30, MMD(Gaussian(width=2.0)), window=5, seed=1)))
+    detector = _pickled(Detector(30, MMD(Gaussian(width=2.0)), window=5, seed=1))
     assert repr(detector) == repr(Detector(30, MMD(Gaussian(width=2.0)), window=5, seed=1))
 
 
@@ -359,7 +357,8 @@ def test_bad_input_leaves_the_state_alone(entry: Entry) -> None:
 def test_an_empty_block_changes_nothing(entry: Entry) -> None:
     """It gives no outcomes, as no updates would."""
     detector, twin = entry.fit(), entry.fit()
-    for empty in ([], entry.stream(10)[:0]):
+    empties: list[Any] = [[], entry.stream(10)[:0]]
+    for empty in empties:
         for reset_on_alarm in (False, True):
             outcomes = detector.update_many(empty, reset_on_alarm=reset_on_alarm)
             assert isinstance(outcomes, Outcomes)
@@ -388,9 +387,11 @@ def test_huge_values_do_not_blind(entry: Entry, value: float) -> None:
 
 @entries
 def test_workers_change_nothing(entry: Entry) -> None:
-    """The same seed gives the same thresholds, whatever the number of threads."""
-    one = entry.make(paths=3000).fit(entry.reference, workers=1)
-    three = entry.make(paths=3000).fit(entry.reference, workers=3)
+    """The same seed gives the same thresholds, whatever the number of threads that share the work."""
+    if entry.make().backend == "numpy":
+        pytest.skip("too slow for enough work to share")
+    reference = entry.data(np.random.default_rng(1), 90)
+    one, three = (entry.make(window=30, ert=200, paths=400).fit(reference, workers=workers) for workers in (1, 3))
     goes_on_like(one, three, entry)
 
 
@@ -539,6 +540,7 @@ class Fragile:
         self.left = None
 
     def __call__(self, X: Any, Y: Any) -> Any:
+        """The function's answer."""
         if self.left is not None:
             self.left -= 1
             if self.left < 0:
@@ -549,21 +551,20 @@ class Fragile:
 Fragiles = Callable[[Fragile], Statistic | list[Statistic]]
 fragile_statistics: dict[str, tuple[Callable[[Any, Any], Any], Fragiles]] = {
     "kernel": (laplace, lambda function: MMD(function)),
-    "function": (median_gap, lambda function: Custom(function)),
-    "function and others": (median_gap, lambda function: [MMD(), MeanShift(), Custom(function)]),
+    "function": (largest_gap, lambda function: Custom(function)),
+    "function and others": (largest_gap, lambda function: [MMD(), MeanShift(), Custom(function)]),
     "kernel and others": (laplace, lambda function: [MeanShift(), MMD(function), LSDD()]),
 }
 fragile = pytest.mark.parametrize("name", fragile_statistics)
 errors = pytest.mark.parametrize("error", [RuntimeError("mine"), KeyboardInterrupt()], ids=["error", "interrupt"])
 
 
-def fragile_pair(name: str, start: str) -> tuple[Detector, Fragile, Detector, Entry]:
+def fragile_pair(name: str) -> tuple[Detector, Fragile, Detector, Entry]:
     """A detector that can be made to fail, its function, and an untouched twin of it."""
     function, statistic = fragile_statistics[name]
     breaking = Fragile(function)
-    detector = entry(statistic(breaking), start=start).fit()
-    twin = entry(statistic(Fragile(function)), start=start).fit()
     registered = entry(statistic(breaking))
+    detector, twin = registered.fit(), entry(statistic(Fragile(function))).fit()
     for each in (detector, twin):
         each.update_many(registered.stream(20))
     return detector, breaking, twin, registered
@@ -571,37 +572,66 @@ def fragile_pair(name: str, start: str) -> tuple[Detector, Fragile, Detector, En
 
 @fragile
 @errors
-@pytest.mark.parametrize("calls", [0, 1, 9])
-@pytest.mark.parametrize("method", ["update", "update_many", "update_many, reset_on_alarm", "reset", "fit"])
-def test_a_failure_leaves_the_detector_as_it_was(name: str, error: BaseException, calls: int, method: str) -> None:
-    """Whatever a user's function raises, and wherever, the detector goes on as if the call had not been made."""
-    detector, breaking, twin, registered = fragile_pair(name, "warm")
-    stream = registered.stream(60, seed=4)
+@pytest.mark.parametrize(
+    ("reset_on_alarm", "calls"), [(False, 0), (False, 1), (False, 160), (True, 0), (True, 350), (True, 650)]
+)
+def test_a_failing_block_is_not_taken_in(name: str, error: BaseException, calls: int, reset_on_alarm: bool) -> None:
+    """Wherever a user's function fails in a block, even after an alarm and a reset, the detector is as before it."""
+    detector, breaking, twin, registered = fragile_pair(name)
     breaking.fail(error, calls)
     with pytest.raises(type(error)):
-        for x in stream[-20:] if method == "update" else [None]:
-            if method == "update":
-                detector.update(x)
-                twin.update(x)
-            elif method == "fit":
-                detector.fit(registered.data(np.random.default_rng(5), 50))
-            elif method == "reset":
-                for _ in range(calls + 2):
-                    detector.reset()
-                    twin.reset()
-            else:
-                detector.update_many(stream, reset_on_alarm=method.endswith("reset_on_alarm"))
+        detector.update_many(registered.stream(300), reset_on_alarm=reset_on_alarm)
     breaking.mend()
     goes_on_like(detector, twin, registered)
+
+
+@fragile
+@errors
+@pytest.mark.parametrize("calls", [0, 1])
+@pytest.mark.parametrize("method", ["update", "fit", "reset"])
+def test_a_failing_call_changes_nothing(name: str, error: BaseException, calls: int, method: str) -> None:
+    """Whether the function fails at once or halfway: the observation is not taken in, the old fit or run stays."""
+    detector, breaking, twin, registered = fragile_pair(name)
+    attempts: dict[str, Callable[[], object]] = {
+        "update": lambda: detector.update(registered.stream(2)[1]),
+        "fit": lambda: detector.fit(registered.data(np.random.default_rng(5), 50)),
+        "reset": detector.reset,
+    }
+    breaking.fail(error, calls)
+    with pytest.raises(type(error)):
+        attempts[method]()
+    breaking.mend()
+    goes_on_like(detector, twin, registered)
+
+
+@fragile
+@errors
+def test_a_failing_first_fit_leaves_the_detector_unfitted(name: str, error: BaseException) -> None:
+    """And it can be fitted when the function works again."""
+    function, statistic = fragile_statistics[name]
+    breaking = Fragile(function)
+    registered = entry(statistic(breaking))
+    detector = registered.make()
+    breaking.fail(error, 0)
+    with pytest.raises(type(error)):
+        detector.fit(registered.reference)
+    with pytest.raises(NotFittedError):
+        detector.reset()
+    breaking.mend()
+    goes_on_like(detector.fit(registered.reference), entry(statistic(Fragile(function))).fit(), registered)
+
+
+def _spoilt(function: Callable[[Any, Any], Any], value: float) -> Callable[[Any, Any], Any]:
+    return lambda X, Y: function(X, Y) + value
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_a_function_that_gives_no_number_is_refused(value: float) -> None:
     """And so is a kernel; the detector goes on."""
     for name in ("kernel", "function"):
-        detector, breaking, twin, registered = fragile_pair(name, "cold")
+        detector, breaking, twin, registered = fragile_pair(name)
         good = breaking.function
-        breaking.function = lambda X, Y, good=good: good(X, Y) * value
+        breaking.function = _spoilt(good, value)
         with pytest.raises(InputError, match="finite"):
             detector.update(registered.stream(4)[0])
         breaking.function = good
@@ -610,6 +640,6 @@ def test_a_function_that_gives_no_number_is_refused(value: float) -> None:
 
 def test_a_kernel_of_the_wrong_shape_is_refused() -> None:
     """With both shapes in the message."""
-    detector = Detector(30, MMD(lambda X, Y: np.zeros(len(X))), window=3, paths=50)
+    detector = Detector(30, MMD(lambda X, Y: np.zeros(len(X) + 0 * len(Y))), window=3, paths=50)
     with pytest.raises(InputError, match=r"shape \(20,\) for 20 and 20 observations"):
         detector.fit(rows(np.random.default_rng(0), 20))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +23,7 @@ from tocsin.compute.arrays import Float32Array
 from tocsin.detector import REFERENCES
 from tocsin.execution import Threads
 from tocsin.kernels import median_distance
-from tocsin.samplers import BootstrapStreams, Streams
+from tocsin.samplers import DrawnStreams, Streams
 from tocsin.statistics.base import Live, Parts, Prepared, Setting, Statistic
 from tocsin.statistics.lsdd import BOOTSTRAPS, CANDIDATES, bumps_products, choose_regularisation
 
@@ -290,13 +290,20 @@ def _split_streams(case: Case) -> Streams:
     return Streams(points.astype(np.int32), None, np.zeros((PATHS, length)))
 
 
-def _split_path(case: Case, oracle: Oracle, stream: Indices, window: int) -> Floats:
+def _path(
+    rule: Callable[[naive.Distance, int, Indices, int, int], Floats],
+    case: Case,
+    oracle: Oracle,
+    stream: Indices,
+    window: int,
+) -> Floats:
+    """naive.split_path or naive.direct_path."""
     points = case.points
 
-    def distance(kept: Indices, inside: Indices) -> float:
-        return oracle.distance(points[list(kept)], points[list(inside)])
+    def distance(reference: Indices, inside: Indices) -> float:
+        return oracle.distance(points[list(reference)], points[list(inside)])
 
-    return naive.split_path(distance, len(points), stream, window, case.widest)
+    return rule(distance, len(points), stream, window, case.widest)
 
 
 # Null paths
@@ -322,7 +329,16 @@ def _check_split_paths(name: str, backend: Backend, case: Case) -> None:
     paths = _prepare(case, problem, backend).split_paths()(streams)
     assert paths.shape[:2] == (len(problem.channels), PATHS)
     for got, (oracle, window) in zip(paths, problem.channels, strict=True):
-        expected = [_split_path(case, oracle, stream, window) for stream in streams.points.tolist()]
+        expected = [_path(naive.split_path, case, oracle, stream, window) for stream in streams.points.tolist()]
+        _agree(got, np.array(expected), oracle.unit)
+
+
+def _check_direct_paths(name: str, backend: Backend, case: Case) -> None:
+    problem, streams = PROBLEMS[name](case), replace(_bootstrap_streams(case), copies=np.zeros(PATHS, np.int32))
+    paths = _prepare(case, problem, backend).direct_paths()(streams)
+    assert paths.shape[:2] == (len(problem.channels), PATHS)
+    for got, (oracle, window) in zip(paths, problem.channels, strict=True):
+        expected = [_path(naive.direct_path, case, oracle, stream, window) for stream in streams.points.tolist()]
         _agree(got, np.array(expected), oracle.unit)
 
 
@@ -340,6 +356,14 @@ def test_bootstrap_paths(name: str, backend: Backend, case: Case) -> None:
 def test_split_paths(name: str, backend: Backend, case: Case) -> None:
     """Streams of distinct points, against all other points (Algorithm 3)."""
     _check_split_paths(name, backend, case)
+
+
+@problems
+@backends
+@given(case=cases)
+def test_direct_paths(name: str, backend: Backend, case: Case) -> None:
+    """Streams drawn with replacement, against the reference itself (discrete data)."""
+    _check_direct_paths(name, backend, case)
 
 
 # The live statistic
@@ -395,6 +419,7 @@ def test_constant_column(name: str, backend: Backend) -> None:
     if name != "Custom":
         _check_bootstrap_paths(name, backend, case)
     _check_split_paths(name, backend, case)
+    _check_direct_paths(name, backend, case)
     _check_live(case, name, backend, 5 * case.widest)
 
 
@@ -482,8 +507,9 @@ def _simulated(detector: Detector, case: Case, channels: list[tuple[Oracle, int]
     functions, seed = compute.load("numpy"), detector.seed_
     reference, _, normaliser, _ = _fitted_parts(detector)
     plan = make_plan(
-        detector.calibration, 30, case.windows, len(reference), bootstraps=True, error=0.1, paths=detector.paths
-    )
+        detector.calibration, 30, case.windows, len(reference),
+        bootstraps=True, discrete=False, error=0.1, paths=detector.paths,
+    )  # fmt: skip
     paths: list[Floats] = []
     for block in range(plan.blocks):
         count = min(plan.block, plan.paths - len(paths))
@@ -491,13 +517,13 @@ def _simulated(detector: Detector, case: Case, channels: list[tuple[Oracle, int]
         for p, stream in enumerate(streams.points.tolist()):
             values = []
             for oracle, window in channels:
-                if isinstance(plan.sampler, BootstrapStreams) and streams.copies is not None:
+                if isinstance(plan.sampler, DrawnStreams) and streams.copies is not None:
                     weights = plan.sampler.references(np.random.default_rng([seed, REFERENCES]))
                     v = weights[:, streams.copies[p]].astype(int).tolist()
                     assert oracle.bootstrap is not None
                     values.append(oracle.bootstrap(v, stream, window, case.widest))
                 else:
-                    values.append(_split_path(case, oracle, stream, window))
+                    values.append(_path(naive.split_path, case, oracle, stream, window))
             scores = (np.array(values).T - normaliser.centre) / normaliser.scale
             paths.append(scores.max(1) + normaliser.tie * streams.coins[p, : plan.tests])
     return np.array(paths), plan.edges.tolist()
@@ -512,7 +538,7 @@ def test_thresholds(name: str, calibration: Mode) -> None:
     detector = _fit(case, problem, "numba", calibration)
     paths, edges = _simulated(detector, case, problem.channels)
     if calibration == "steady":
-        expected = np.repeat(naive.stretch_thresholds(paths, edges, 1 / 30), [*np.diff(edges)[:-1], 1])
+        expected = np.repeat(naive.falling_thresholds(paths, edges, 1 / 30), [*np.diff(edges)[:-1], 1])
     elif calibration == "paper":
         expected = np.array(naive.algorithm_3(paths, 1 / 30))
     else:

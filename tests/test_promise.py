@@ -23,9 +23,9 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
-
 from benchmarks import laws
 from benchmarks.runs import run_lengths
+
 from tocsin import LSDD, MMD, Custom, Detector, Gaussian, MeanShift
 from tocsin.compute.arrays import Float64Array
 
@@ -76,15 +76,26 @@ CASES = [
         lambda seed: Detector(80, window=(4, 12, 30), start="cold", seed=seed),
         points=3000,
     ),
-    Case("MMD, as in the paper", laws.square, lambda seed: Detector(64, MMD(Gaussian()), window=10, calibration="paper", seed=seed)),
+    Case(
+        "MMD, as in the paper",
+        laws.square,
+        lambda seed: Detector(64, MMD(Gaussian()), window=10, calibration="paper", seed=seed),
+    ),
     Case("MMD, categories", laws.categories, lambda seed: Detector(64, MMD(Gaussian()), window=10, seed=seed)),
     Case("MMD, categories, family", laws.categories, lambda seed: Detector(64, window=(5, 20), seed=seed), points=3000),
     Case("MMD, two values", two_values, lambda seed: Detector(32, MMD(Gaussian()), window=6, seed=seed)),
     Case("LSDD", laws.skewed, lambda seed: Detector(64, LSDD(), window=10, seed=seed)),
-    Case("LSDD, cold, windows", laws.square, lambda seed: Detector(64, LSDD(), window=(5, 15), start="cold", seed=seed)),
+    Case(
+        "LSDD, cold, windows", laws.square, lambda seed: Detector(64, LSDD(), window=(5, 15), start="cold", seed=seed)
+    ),
     Case("MeanShift", laws.mixture_t5, lambda seed: Detector(64, MeanShift(), window=10, seed=seed)),
     # A reference mean that is off moves a signed difference in proportion, not in square: it takes more points.
-    Case("MeanShift, one side", one_column, lambda seed: Detector(64, MeanShift([1.0]), window=8, seed=seed), points=12_000),
+    Case(
+        "MeanShift, one side",
+        one_column,
+        lambda seed: Detector(64, MeanShift([1.0]), window=8, seed=seed),
+        points=12_000,
+    ),
     Case("MeanShift, categories", laws.categories, lambda seed: Detector(64, MeanShift(), window=8, seed=seed)),
     Case("MMD and LSDD", laws.square, lambda seed: Detector(64, [MMD(Gaussian()), LSDD()], window=10, seed=seed)),
     Case(
@@ -121,7 +132,7 @@ def measure(case: Case) -> Evidence:
         runs = run_lengths(detector, case.law, rng, case.runs)
         average = runs.mean()
         logs.append(np.log(average / detector.calibration_.ert))
-        errors.append(1 / case.runs + detector.calibration_.error ** 2 + REFERENCE_SPREAD**2)
+        errors.append(1 / case.runs + detector.calibration_.error**2 + REFERENCE_SPREAD**2)
         # P(T <= t) of a geometric law with this detector's average.
         scaled.append([-np.expm1(times * np.log1p(-1 / average)) for times in (runs, runs - 1)])
     after, before = np.sort(np.concatenate(scaled, axis=1), axis=1)
@@ -179,8 +190,7 @@ def test_ten_million_steps_leave_no_drift(statistic: MMD | LSDD | MeanShift) -> 
     """After 10^7 observations the statistic is that of a detector which saw only the last few."""
     rng = np.random.default_rng(0)
     reference = rng.normal(50.0, 1.0, (40, 2))
-    options = {"ert": 50, "statistic": statistic, "window": 4, "paths": 200, "start": "cold", "seed": 0}
-    old, young = (Detector(**options).fit(reference) for _ in range(2))
+    old, young = (Detector(50, statistic, window=4, paths=200, start="cold", seed=0).fit(reference) for _ in range(2))
     block = rng.normal(50.0, 1.0, (500_000, 2))
     for _ in range(20):
         old.update_many(block)

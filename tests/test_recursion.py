@@ -51,11 +51,12 @@ expected_run_times = st.floats(2.1, 60.0).filter(lambda ert: (ert * 1e3) % 1 != 
 def _records(paths: Floats, edges: list[int], functions: ModuleType | None = None) -> Records:
     module = functions or compute.load("numba")
     path, stretch, step, value = module.records(paths, np.array(edges))
-    return Records(path, stretch, step, value, len(paths))
+    return Records(path=path, stretch=stretch, step=step, value=value, paths=len(paths))
 
 
-def _thresholds(paths: Floats, edges: list[int], alpha: float) -> list[float]:
-    return [stretch.threshold for stretch in thresholds(_records(paths, edges), np.array(edges), alpha)]
+def _thresholds(paths: Floats, edges: list[int], alpha: float, *, falling: bool = False) -> list[float]:
+    stretches = thresholds(_records(paths, edges), np.array(edges), alpha, falling=falling)
+    return [stretch.threshold for stretch in stretches]
 
 
 def _curve(paths: Floats) -> PassageCurve:
@@ -89,6 +90,18 @@ def test_pooled_stretches(paths: Paths, ert: float) -> None:
     expected = naive.stretch_thresholds(paths.values, paths.edges, 1 / ert)
     assume(len(expected) == len(paths.edges) - 1)
     np.testing.assert_allclose(_thresholds(paths.values, paths.edges, 1 / ert), expected, rtol=0, atol=1e-12)
+
+
+@settings(max_examples=200)
+@given(paths=many_paths, ert=expected_run_times)
+def test_falling_thresholds(paths: Paths, ert: float) -> None:
+    """Where a threshold would rise, its stretch and the one before share one, by counting over both."""
+    paths = replace(paths, ties=False)
+    expected = naive.falling_thresholds(paths.values, paths.edges, 1 / ert)
+    assume(len(expected) == len(paths.edges) - 1)
+    got = _thresholds(paths.values, paths.edges, 1 / ert, falling=True)
+    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12)
+    assert (np.diff(got) <= 0).all()
 
 
 @settings(max_examples=100)

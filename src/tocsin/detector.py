@@ -36,8 +36,8 @@ OPTIONS = ("ert", "window", "calibration", "start", "error", "paths", "seed", "b
 
 MOST_STARTS = 10_000
 
-PIECE = 512
-"""Observations tested at once where an alarm starts a new run: what follows an alarm is computed again."""
+SHORTEST_PIECE = 32
+"""Observations tested at once after a reset; twice as many each time, since what follows an alarm is tested again."""
 
 
 @dataclass
@@ -58,7 +58,7 @@ class _Fitted:
 
     @property
     def starters(self) -> Int64Array:
-        """Reference points that a warm start may draw: all of them, or those that the detector does not compare with."""
+        """Reference points that a warm start may draw: all, or those that the detector does not compare with."""
         everyone = np.arange(len(self.reference))
         return everyone if self.kept is None else np.delete(everyone, self.kept)
 
@@ -211,13 +211,13 @@ class Detector:
         return self
 
     def _statistics(self) -> list[Statistic]:
-        given = MMD() if self.statistic is None else self.statistic
-        statistics = list(given) if isinstance(given, list | tuple) else [given]
+        given: Any = MMD() if self.statistic is None else self.statistic
+        statistics: list[Statistic] = list(given) if isinstance(given, list | tuple) else [given]
         for statistic in statistics:
             if isinstance(statistic, type) or not hasattr(statistic, "prepare"):
                 raise InputError(
-                    f"statistic={statistic!r} is not a statistic; give MMD(), LSDD(), MeanShift(), Custom(D), or a list "
-                    "of these."
+                    f"statistic={statistic!r} is not a statistic; give MMD(), LSDD(), MeanShift(), Custom(D), or a "
+                    "list of these."
                 )
         if not statistics:
             raise InputError("statistic=[] names no statistic; leave it out for MMD().")
@@ -250,13 +250,14 @@ class Detector:
         observed = fitted.live.observe(points, None) if len(points) else None
         if not reset_on_alarm:
             return self._advance(fitted, observed, 0, len(points))
-        pieces, position = [self._advance(fitted, observed, 0, 0)], 0
+        pieces, position, size = [self._advance(fitted, observed, 0, 0)], 0, SHORTEST_PIECE
         while position < len(points):
-            piece = self._advance(fitted, observed, position, min(position + PIECE, len(points)))
+            piece = self._advance(fitted, observed, position, min(position + size, len(points)))
+            size *= 2
             rang = np.flatnonzero(piece.alarm)
             if len(rang):
                 # What was taken in after the alarm is forgotten with the rest of the run.
-                piece = piece.first(int(rang[0]) + 1)
+                piece, size = piece.first(int(rang[0]) + 1), SHORTEST_PIECE
                 self.reset()
             pieces.append(piece)
             position += len(piece)
@@ -337,6 +338,16 @@ class Detector:
     def seed_(self) -> int:
         """The seed in use."""
         return self._ready().seed
+
+    @property
+    def reference_(self) -> Points:
+        """The reference points in use: without those that a statistic set aside."""
+        return self._ready().reference
+
+    @property
+    def run_(self) -> int:
+        """How many runs came before this one."""
+        return self._ready().run
 
     @property
     def time_(self) -> int:

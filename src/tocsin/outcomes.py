@@ -58,8 +58,14 @@ class Outcomes:
 
     def first(self, count: int) -> Outcomes:
         """The first `count` of them."""
-        columns = (self.time, self.alarm, self.statistic, self.threshold, self.loudest)
-        return Outcomes(*(column[:count] for column in columns), channels=self.channels)
+        return Outcomes(
+            self.time[:count],
+            self.alarm[:count],
+            self.statistic[:count],
+            self.threshold[:count],
+            self.loudest[:count],
+            self.channels,
+        )
 
     @classmethod
     def join(cls, pieces: Sequence[Outcomes]) -> Outcomes:

@@ -38,7 +38,11 @@ def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
     """Write a description with arrays in it, atomically: a crash leaves the old file or the new one."""
     arrays: list[Any] = []
     description = json.dumps({"format": "tocsin", "version": VERSION, **_encode(content, arrays)["items"]})
-    target = Path(path)
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file():
+        raise StorageError(
+            f"Cannot write {path}: it is a folder, a device or a pipe, and would be replaced. Name a file."
+        )
     try:
         handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     except OSError as error:
@@ -53,10 +57,17 @@ def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
                     archive.writestr(f"{i}.npy", member.getvalue())
             file.flush()
             os.fsync(file.fileno())
-        os.replace(temporary, target)
+        Path(temporary).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
+        Path(temporary).replace(target)
     except BaseException:
         Path(temporary).unlink(missing_ok=True)
         raise
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
 
 
 class Content:
@@ -66,7 +77,10 @@ class Content:
         self._path, self._description, self._arrays = path, description, arrays
 
     def __getitem__(self, key: str) -> Any:
-        return self._decode(self._description[key])
+        try:
+            return self._decode(self._description[key])
+        except (KeyError, IndexError, TypeError) as error:
+            raise StorageError(f"{self._path} lacks {error}: it is not a whole .tocsin file.") from error
 
     def _decode(self, node: Any) -> Any:
         if isinstance(node, list):

@@ -73,7 +73,7 @@ def observation(x: Any, width: int | None) -> Any:
         array = array.reshape(-1) if array.size == width or array.ndim == 0 else array
     if array.shape != (width,):
         raise InputError(
-            f"The observation has shape {array.shape}; the reference has {width} columns, so it must be {width} numbers."
+            f"The observation has shape {array.shape}; the reference has {width} columns, and it must have as many."
             + (" For several observations at once use update_many." if array.ndim == 2 else "")
         )
     # The sum of squares is finite if all are; only when it is not (or overflows) is the culprit looked for.
@@ -193,7 +193,7 @@ def _rows(array: Any) -> Float64Array:
 def _of_width(array: Float64Array, width: int) -> Float64Array:
     if array.shape[1] != width:
         raise InputError(
-            f"The block has {array.shape[1]} columns; the reference has {width}, and every observation must have the same."
+            f"The block has {array.shape[1]} columns; the reference has {width}, and the block must have as many."
         )
     return np.ascontiguousarray(array)
 

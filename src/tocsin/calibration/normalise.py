@@ -13,8 +13,8 @@ LEAST_TAIL = 1e-4
 
 TIE_BREAKER = 2.0**-16
 """Ties are broken by a seeded coin worth this part of the distance from a channel's mean to its quantile: far above the
-rounding of float32 kernels, far below anything that a detection depends on. On data with atoms it is the coin that rings
-with the right probability when a statistic sits exactly on its threshold; on continuous data it changes nothing."""
+rounding of float32 kernels, far below anything that a detection depends on. On data with atoms it is the coin that
+rings with the right probability when a statistic sits exactly on its threshold; elsewhere it changes nothing."""
 
 RUN_STRIDE, TEST_STRIDE, MASK = 0xD1342543DE82EF95, 0x9E3779B97F4A7C15, 2**64 - 1
 MIXERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
@@ -51,7 +51,7 @@ class Normaliser:
         return np.asarray(best + self.tie * coins)
 
     def statistics(self, channels: Float64Array, coins: Float64Array) -> tuple[Float64Array, Int64Array]:
-        """(n, channels) of the live stream to the path and the channel that speaks; NaN and 0 until windows are full."""
+        """(n, channels) of the live stream to the path and the channel that speaks; NaN until windows are full."""
         scores = (channels - self.centre) / self.scale
         loudest: Array = scores.argmax(1)
         return scores[np.arange(len(scores)), loudest] + self.tie * coins, loudest

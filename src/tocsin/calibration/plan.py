@@ -23,8 +23,9 @@ places depend on the reference: there, streams must meet the very reference that
 PAPER_PATHS = 25_000
 """Paths of the paper's experiments, and the default of its two modes."""
 
-STEADY_WINDOWS = 8
-"""Tests after the transient, in windows: long enough that filling the window is a small part of the work."""
+STEADY_WINDOWS = 4
+"""Tests after the transient, in windows. Longer paths spend less on filling the window, shorter ones are more, which
+the thresholds of the first tests need."""
 
 
 @dataclass(frozen=True)
@@ -32,7 +33,8 @@ class Plan:
     """A calibration to be run.
 
     mode: 'steady', 'paper' or 'fixed'.  alpha: the rate of false alarms per test, 1 / ERT.
-    references: what streams are tested against.  sampler: draws them.  edges: tests edges[b] to edges[b + 1] - 1 share a threshold.
+    references: what streams are tested against.  sampler: draws them.
+    edges: tests edges[b] to edges[b + 1] - 1 share a threshold.
     paths: how many streams.  block: how many of them are simulated in one piece, from one seed.
     """
 

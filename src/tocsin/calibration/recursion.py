@@ -11,7 +11,7 @@ long last stretch pools the steady state.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,14 +24,15 @@ class Records:
     """Null paths, reduced to where each reaches a new maximum within each stretch.
 
     That is all that a first passage of any threshold depends on, it is exact, and it is far smaller than the paths.
-    Arrays of one entry per record, path by path: its path, its stretch, its test within the stretch (from 1), its value.
+    Arrays of one entry per record, path by path: its path, its stretch, its test within the stretch (from 1), its
+    value.
     """
 
+    paths: int
     path: Int32Array
     stretch: Int32Array
     step: Int32Array
     value: Float64Array
-    paths: int
 
     @classmethod
     def merge(cls, pieces: Sequence[Records]) -> Records:
@@ -39,11 +40,11 @@ class Records:
         shifts = np.cumsum([0, *(piece.paths for piece in pieces)])
         shifted = [piece.path + np.int32(shift) for piece, shift in zip(pieces, shifts[:-1], strict=True)]
         return cls(
+            int(shifts[-1]),
             np.concatenate(shifted),
             np.concatenate([piece.stretch for piece in pieces]),
             np.concatenate([piece.step for piece in pieces]),
             np.concatenate([piece.value for piece in pieces]),
-            int(shifts[-1]),
         )
 
 
@@ -56,24 +57,71 @@ class Stretch:
     tests: float
 
 
-def thresholds(records: Records, edges: Int64Array, alpha: float) -> list[Stretch]:
-    """The threshold of every stretch edges[b] <= test < edges[b + 1], at a rate of alpha per test."""
+def thresholds(records: Records, edges: Int64Array, alpha: float, *, falling: bool = False) -> list[Stretch]:
+    """The threshold of every stretch edges[b] <= test < edges[b + 1], at a rate of alpha per test.
+
+    falling: True thresholds fall, since paths that have been quiet for longer are less likely to ring; where noise
+        would make one rise, its stretch is joined with the one before (pool adjacent violators).
+    """
+    done: list[tuple[_Joined, BoolArray]] = []  # stretches, and who was quiet before each
     quiet = np.ones(records.paths, dtype=bool)
+    for piece in _split(records, edges):
+        while True:
+            stretch = piece.solve(quiet, alpha)
+            if not (falling and done and stretch.threshold > done[-1][0].result.threshold):
+                break
+            earlier, quiet = done.pop()
+            piece = earlier.join(piece)
+        piece.result = stretch
+        done.append((piece, quiet))
+        quiet = quiet & ~piece.rang(stretch.threshold, records.paths)
+    return [piece.result for piece, _ in done for _ in range(piece.pieces)]
+
+
+@dataclass
+class _Joined:
+    """The records of one stretch, or of several that follow each other."""
+
+    path: Int32Array
+    step: Int32Array
+    value: Float64Array
+    length: int
+    pieces: int = 1
+    result: Stretch = Stretch(np.nan, np.nan, np.nan)
+
+    def solve(self, quiet: BoolArray, alpha: float) -> Stretch:
+        at_risk = quiet[self.path]
+        most_alarms = alpha * self.length * int(quiet.sum())
+        path, step, value = self.path[at_risk], self.step[at_risk], self.value[at_risk]
+        return passage_curve(path, step, value, self.length, most_alarms).at_rate(alpha)
+
+    def rang(self, threshold: float, paths: int) -> BoolArray:
+        rang = np.zeros(paths, dtype=bool)
+        rang[self.path[self.value > threshold]] = True
+        return rang
+
+    def join(self, later: _Joined) -> _Joined:
+        """One stretch of two: of the later records, those remain that exceed all earlier ones of their path."""
+        path = np.concatenate([self.path, later.path])
+        step = np.concatenate([self.step, later.step + np.int32(self.length)])
+        value = np.concatenate([self.value, later.value])
+        order = np.argsort(path, kind="stable")
+        path, step, value = path[order], step[order], value[order]
+        rank = np.argsort(np.argsort(value))
+        height = (
+            path.astype(np.int64) * len(value) + rank
+        )  # grows from path to path, so its running maximum starts anew
+        best = np.maximum.accumulate(height)
+        new = np.concatenate([[True], height[1:] > best[:-1]])
+        return _Joined(path[new], step[new], value[new], self.length + later.length, self.pieces + later.pieces)
+
+
+def _split(records: Records, edges: Int64Array) -> Iterator[_Joined]:
     order = np.argsort(records.stretch.astype(np.int16), kind="stable")  # of 16 bits it is a radix sort
     bounds = np.searchsorted(records.stretch[order], np.arange(len(edges)))
-    out = []
-    for b in range(len(edges) - 1):
+    for b, length in enumerate(np.diff(edges)):
         here = order[bounds[b] : bounds[b + 1]]
-        path, step, value = records.path[here], records.step[here], records.value[here]
-        at_risk = quiet[path]
-        length = int(edges[b + 1] - edges[b])
-        curve = passage_curve(
-            path[at_risk], step[at_risk], value[at_risk], length, most_alarms=alpha * length * int(quiet.sum())
-        )
-        stretch = curve.at_rate(alpha)
-        out.append(stretch)
-        quiet &= ~_rang(path, value, stretch.threshold, records.paths)
-    return out
+        yield _Joined(records.path[here], records.step[here], records.value[here], int(length))
 
 
 @dataclass(frozen=True)
@@ -126,9 +174,3 @@ def passage_curve(
     return PassageCurve(
         value[order], (alarms - np.cumsum(last[order])).astype(float), (tests + np.cumsum(longer[order])).astype(float)
     )
-
-
-def _rang(path: Int32Array, value: Float64Array, threshold: float, paths: int) -> BoolArray:
-    rang = np.zeros(paths, dtype=bool)
-    rang[path[value > threshold]] = True
-    return rang

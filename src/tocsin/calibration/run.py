@@ -48,13 +48,13 @@ def calibrate(
         count = min(plan.block, plan.paths - block * plan.block)
         streams = plan.sampler.draw(rng, count, compute)
         paths = normaliser.paths(null(streams), streams.coins[:, : plan.tests])
-        return Records(*compute.records(paths, plan.edges), paths=count)
+        return Records(count, *compute.records(paths, plan.edges))
 
     pieces = []
     for records in executor.map(simulate, range(plan.blocks)):
         pieces.append(records)
         progress(len(pieces), plan.blocks)
-    stretches = thresholds(Records.merge(pieces), plan.edges, plan.alpha)
+    stretches = thresholds(Records.merge(pieces), plan.edges, plan.alpha, falling=plan.mode == "steady")
     sizes = np.diff(plan.edges)
     sizes[-1] = 1
     split = isinstance(plan.sampler, SplitStreams)

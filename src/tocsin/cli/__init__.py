@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import io
 import sys
+import traceback
 from typing import Annotated
 
 import typer
 
 from tocsin import __version__
-from tocsin.cli import check, demo, fit, watch
+from tocsin.cli import check, common, demo, fit, watch
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -52,4 +53,9 @@ def main() -> None:
         if isinstance(stream, io.TextIOWrapper):
             # A terminal or log that cannot show a character gets a question mark, not a traceback.
             stream.reconfigure(errors="replace")
-    app(prog_name="tocsin")
+    try:
+        app(prog_name="tocsin")
+    except Exception:
+        # A bug must not look like an answer: Python would end with status 1, which here says that it rang.
+        traceback.print_exc()
+        sys.exit(common.TROUBLE)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from tocsin.cli import common, describe
+from tocsin.detector import Detector
 
 
 @common.short_errors()
@@ -25,17 +26,17 @@ def command(
     Example:
       tocsin check machine.tocsin
     """
-    saved = common.load(file)
-    detector = saved.detector
+    detector = Detector.load(file)
+    rows, columns = detector.reference_.shape
     if as_json:
-        facts = describe.facts(detector, saved.rows, saved.columns)
+        facts = describe.facts(detector, rows, columns)
         alarm = None if detector.alarm_ is None else describe.alarm_facts(detector.alarm_)
-        state = {"run": saved.run + 1, "run_length": detector.time_, "alarm": alarm}
+        state = {"run": detector.run_ + 1, "run_length": detector.time_, "alarm": alarm}
         typer.echo(json.dumps({"file": str(file), **facts, "state": state}))
         return
-    reference = f"{describe.counted(saved.rows, 'row')} of {describe.counted(saved.columns, 'column')}"
+    reference = f"{describe.counted(rows, 'row')} of {describe.counted(columns, 'column')}"
     compared = detector.calibration_.compared
-    if compared < saved.rows:
+    if compared < rows:
         reference += f", {compared:,} of which new observations are compared with"
     out = common.console()
     out.print(f"{file}\n", markup=False)
@@ -51,6 +52,6 @@ def command(
             ("Reference", reference),
             ("Start", detector.start),
             ("Seed", str(detector.seed_)),
-            ("Stream", describe.place(detector, saved.run)),
+            ("Stream", describe.place(detector, detector.run_)),
         ],
     )

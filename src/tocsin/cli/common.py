@@ -5,15 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
 import typer
 from rich.console import Console
 
-from tocsin import storage
-from tocsin.detector import Detector
 from tocsin.errors import InputError, TocsinError
 
 T = TypeVar("T")
@@ -40,29 +37,15 @@ def short_errors() -> Iterator[None]:
         raise typer.Exit(TROUBLE) from error
 
 
-@dataclass(frozen=True)
-class Saved:
-    """A detector, and what its file says beyond what it tells itself."""
-
-    detector: Detector
-    rows: int
-    columns: int
-    run: int
-
-
-def load(file: Path) -> Saved:
-    """The detector of a `.tocsin` file."""
-    detector = Detector.load(file)
-    fitted = storage.read(file)["fitted"]
-    rows, columns = fitted["reference"].shape
-    return Saved(detector, rows, columns, fitted["run"])
-
-
 def must_be_writable(file: Path) -> None:
-    """Refuse a file that could not be written, before the work rather than after it."""
-    if not os.access(file.parent, os.W_OK) or file.is_dir():
-        reason = "it is a folder" if file.is_dir() else f"no file can be made in {file.parent.absolute()}"
-        raise InputError(f"Cannot write {file}: {reason}. Make the folder, or choose another file.")
+    """Refuse a file that cannot be written, before the work rather than after it."""
+    if file.exists() and not file.is_file():
+        # A file is replaced as a whole, so writing to a device or a pipe would remove it.
+        raise InputError(f"Cannot write {file}: it is a folder, a device or a pipe. Choose a file.")
+    if not os.access(file.parent, os.W_OK):
+        raise InputError(
+            f"Cannot write {file}: no file can be made in {file.parent.absolute()}. Choose another folder."
+        )
 
 
 def names(text: str | None) -> list[str] | None:

@@ -90,10 +90,11 @@ def precision(detector: Detector) -> str:
 def method(detector: Detector) -> str:
     """How the thresholds were made."""
     calibration = detector.calibration_
-    if calibration.references == "bootstrap":
-        against = f"each against one of {calibration.copies:,} bootstrap references"
-    else:
-        against = "each against the reference rows that it leaves out (split references)"
+    against = {
+        "bootstrap": f"each against one of {calibration.copies:,} bootstrap references",
+        "direct": "each against the reference itself, whose values repeat",
+        "split": "each against the reference rows that it leaves out (split references)",
+    }[calibration.references]
     tests = f"{calibration.tests:,} test{'s' * (calibration.tests > 1)}"
     return (
         f"'{calibration.mode}': {calibration.paths:,} simulated streams of {tests}, {against}; "

@@ -57,8 +57,8 @@ def command(
       tocsin watch machine.tocsin today.csv --save-state
       tail -f log.csv | tocsin watch machine.tocsin - --json
     """
-    saved = common.load(file)
-    detector = saved.detector
+    detector = Detector.load(file)
+    width = detector.reference_.shape[1]
     if save_state:
         common.must_be_writable(file)
     if detector.alarm_ is not None:
@@ -69,10 +69,10 @@ def command(
     blocks = reading.read_blocks(stream, common.names(columns), size)
     with stopper() as stop:
         for block in stop.until_asked(_row_by_row(blocks) if once else blocks):
-            if len(block.columns) != saved.columns:
+            if len(block.columns) != width:
                 raise InputError(
                     f"{reading.source_name(stream)} has {describe.counted(len(block.columns), 'column')}, and the "
-                    f"reference of {file} has {saved.columns}: they must be the same. Choose them with --columns."
+                    f"reference of {file} has {width}: they must be the same. Choose them with --columns."
                 )
             for position, outcome in _alarms(detector, block.rows, once):
                 report.alarm(report.rows + position + 1, outcome)
@@ -134,9 +134,10 @@ class Report:
             self._print(json.dumps({"event": "summary", **facts, **state}))
             return
         stopped = "Stopped after " if interrupted else ""
+        shown = f"{chance:.2g}" if chance < 10 else f"{chance:,.0f}"
         self._print(
             f"{stopped}{describe.counted(self.rows, 'row')}: {describe.counted(self.alarms, 'alarm')}, where chance "
-            f"alone would give {chance:.2g} on average (one in {describe.count(self.ert)})."
+            f"alone would give {shown} on average (one in {describe.count(self.ert)})."
         )
         if saved_to is not None:
             self._print(f"State saved to {saved_to}: the next watch goes on from here.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import ModuleType
-from typing import get_args, Literal
+from typing import Literal, get_args
 
 from tocsin.errors import InputError
 

@@ -48,9 +48,7 @@ def exponentials(x: Float32Array) -> Float32Array:
 
 
 @jit
-def _all_widths(
-    squares: Float32Array, start: int, stop: int, multipliers: Float32Array, kernels: Float32Array
-) -> None:
+def _all_widths(squares: Float32Array, start: int, stop: int, multipliers: Float32Array, kernels: Float32Array) -> None:
     """kernels[w, start:stop] = exp(-multipliers[w] * squares[start:stop]).
 
     A multiplier of 0 stands for the fourth power of the width before.
@@ -149,9 +147,9 @@ def _add_row(kernels: Float32Array, first: int, ahead: Float32Array, w: int, low
 @jit
 def _repeats(stream: Int32Array, low: int, t: int) -> int:
     """How often point t is among points low..t."""
-    own, count = stream[t], np.int32(0)
+    own, count = stream[t], 0
     for j in range(np.uintp(low), np.uintp(t)):
-        count += np.int32(stream[j] == own)
+        count += stream[j] == own
     return count
 
 
@@ -175,7 +173,7 @@ def _window_pairs(
 
     A pair enters ahead[i] once, when its later point arrives, so a window's sum is that of its points' `ahead`,
     whatever the window: all windows share one pass, and nothing is ever subtracted. Rows are taken four at a time, end
-    to end, so that loops are long enough to fill vectors. `behind` is left alone where points repeat (it is not needed).
+    to end, so that loops are long enough to fill vectors. `behind` is filled only where points are distinct.
     """
     length, widest, widths = stream.size, windows[-1], multipliers.size
     tabulated, distinct = table.size > 0, reach == length
@@ -209,7 +207,7 @@ def _window_pairs(
                     total, end = 0.0, t
                     for v in range(windows.size):
                         begin = t - windows[v] + 1
-                        total += _total(ahead, w, begin, end)
+                        total += float(_total(ahead, w, begin, end))
                         pairs[w, v, t - widest + 1] = 2 * total
                         end = begin
 
@@ -347,7 +345,7 @@ def pair_advance(
                 if begin < 0:
                     out[i - start, first + v] = np.nan
                     continue
-                pairs += _total(ahead, w, begin, end)
+                pairs += float(_total(ahead, w, begin, end))
                 for j in range(np.uintp(begin), np.uintp(end)):
                     mean += linear[w, j]
                 window = windows[v]
@@ -408,9 +406,7 @@ def feature_bootstrap_paths(
 
 
 @jit
-def feature_split_paths(
-    features: Float64Array, streams: Int32Array, windows: Int64Array, signed: bool
-) -> Float32Array:
+def feature_split_paths(features: Float64Array, streams: Int32Array, windows: Int64Array, signed: bool) -> Float32Array:
     (count, length), (n, m), widest = streams.shape, features.shape, windows[-1]
     out = np.empty((windows.size, count, length - widest + 1), np.float32)
     everything = np.zeros(m)

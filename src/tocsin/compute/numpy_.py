@@ -6,6 +6,8 @@ G pseudo-references, m features. Channels are ordered width by width, then windo
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
 from tocsin.compute.arrays import Array, Float32Array, Float64Array, Int32Array, Int64Array
@@ -58,7 +60,7 @@ def gaussian_block(
     points: Float32Array, start: int, stop: int, queries: Float32Array, own: Int64Array, multipliers: Float32Array
 ) -> Array:
     """k_w(x_i, queries[:, q]) for start <= i < stop, 0 where i = own[q]; (widths, n, stop - start)."""
-    block = _gaussian(queries.T, points[:, start:stop].T, multipliers)
+    block: Float64Array = _gaussian(queries.T, points[:, start:stop].T, multipliers)
     for q in np.flatnonzero((own >= start) & (own < stop)):
         block[:, q, own[q] - start] = 0
     return block
@@ -71,7 +73,7 @@ def _stream_kernels(points: Array, table: Array, stream: Array, multipliers: Flo
     else:
         kernels = _gaussian(points[stream], points[stream], multipliers)
     kernels[:, np.arange(stream.size), np.arange(stream.size)] = 0
-    return kernels
+    return np.asarray(kernels)
 
 
 def _pair_path(kernels: Array, offset: Array, linear: Array, windows: Int64Array) -> Array:
@@ -226,7 +228,7 @@ def feature_advance(
     stop: int,
     out: Float64Array,
 ) -> None:
-    """As `pair_advance`, for features: buffer (capacity, m), linear (capacity,); `sums` is scratch of the fast version."""
+    """As `pair_advance`, for features: buffer (capacity, m), linear (capacity,), sums (windows, m) of each window."""
     capacity, widest = len(buffer), int(windows[-1])
     position = cursor[0]
     for i in range(start, stop):
@@ -249,15 +251,14 @@ def records(paths: Float64Array, edges: Int64Array) -> tuple[Array, Array, Array
 
     Returns path, stretch, step (1 for the stretch's first test) and value of every record, path by path.
     """
-    found = []
+    found: list[tuple[int, int, int, float]] = []
     for p, path in enumerate(paths):
-        for b, (start, stop) in enumerate(zip(edges[:-1], edges[1:], strict=True)):
+        for b, (start, stop) in enumerate(pairwise(edges)):
             best = np.maximum.accumulate(path[start:stop])
             new = np.flatnonzero(np.concatenate([[True], best[1:] > best[:-1]]))
-            found.extend((p, b, i + 1, best[i]) for i in new)
-    path, stretch, step, value = zip(*found, strict=True)
-    integers = (np.array(column, np.int32) for column in (path, stretch, step))
-    return (*integers, np.array(value))
+            found.extend((p, b, int(i) + 1, float(best[i])) for i in new)
+    path, stretch, step, value = (np.array(column) for column in zip(*found, strict=True))
+    return path.astype(np.int32), stretch.astype(np.int32), step.astype(np.int32), value
 
 
 def distinct_streams(uniforms: Float64Array, n: int) -> Int32Array:

@@ -1,4 +1,4 @@
-"""What a statistic is to the rest of Tocsin: null paths for calibration, and a live twin that computes the same path."""
+"""What a statistic is to the rest of Tocsin: null paths for calibration, and a live twin with the same path."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tocsin.execution import Executor
 from tocsin.samplers import Streams
 
 Points = Any
-"""A sequence of observations: a float64 array (n, d), or a list of any objects for kernels and functions that take them."""
+"""A sequence of observations: a float64 array (n, d), or a list of objects for kernels and functions that take them."""
 
 NullPaths = Callable[[Streams], Float32Array]
 """Null streams to the paths of every channel; (channels, P, T) with T = L - max(windows) + 1."""
@@ -106,7 +106,7 @@ class Live(Protocol):
         """
 
     def advance(self, observed: Any, start: int, stop: int) -> Float64Array:
-        """Let the observed points start..stop enter the windows; (stop - start, channels), NaN until a window is full."""
+        """Let observed points start..stop enter the windows; (stop - start, channels), NaN until a window is full."""
 
     def clear(self) -> None:
         """Forget all recent points."""

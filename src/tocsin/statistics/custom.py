@@ -66,6 +66,8 @@ class Custom:
 
 
 class PreparedCustom:
+    """The reference points, to be handed to the function."""
+
     bootstraps = False
 
     def __init__(self, points: Points, statistic: Custom, setting: Setting) -> None:
@@ -104,6 +106,8 @@ class PreparedCustom:
 
 
 class CustomLive:
+    """The function, computed anew at each step."""
+
     def __init__(self, reference: Points, statistic: Custom, windows: tuple[int, ...]) -> None:
         self.reference, self.statistic, self._windows = reference, statistic, windows
         self.channels = tuple(Channel(statistic.name, window) for window in windows)

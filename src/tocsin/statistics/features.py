@@ -52,7 +52,7 @@ class PreparedFeatures:
         return paths
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
-        """The kernel psi(x)'psi(y), as in `mmd_gaussian.bootstrap_terms`, with the diagonal that a squared mean includes."""
+        """As `mmd_gaussian.bootstrap_terms` with the kernel psi(x)'psi(y), and the diagonal that a square includes."""
         values, counts, signed = self.values, weights.astype(np.float64), self.features.signed
         n = len(values)
         norms = (values**2).sum(1)

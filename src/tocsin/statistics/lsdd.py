@@ -49,7 +49,9 @@ class LSDD:
             raise InputError(f"LSDD(centres={self.centres!r}): at least one centre is needed.")
         for name, value in (("width", self.width), ("regularisation", self.regularisation)):
             if value is not None and not (np.isfinite(value) and value > 0):
-                raise InputError(f"LSDD({name}={value!r}): must be a positive number, or None to choose it from the data.")
+                raise InputError(
+                    f"LSDD({name}={value!r}): must be a positive number, or None to choose it from the data."
+                )
 
     @property
     def name(self) -> str:
@@ -103,9 +105,7 @@ def factor(products: Float64Array, regularisation: float) -> Float64Array:
     return np.asarray(vectors * (np.sqrt(values + 2 * regularisation) / (values + regularisation)))
 
 
-def choose_regularisation(
-    values: Float64Array, products: Float64Array, window: int, rng: np.random.Generator
-) -> float:
+def choose_regularisation(values: Float64Array, products: Float64Array, window: int, rng: np.random.Generator) -> float:
     """The largest candidate whose mean relative difference, 1 - theta'H theta / (u'theta), is small.
 
     theta = G u, with u of random windows against all other points.
@@ -128,5 +128,5 @@ def squared_distances(a: Float64Array, b: Float64Array) -> Float64Array:
     """|a_i - b_j|^2, around the mean of b so that an offset of the data costs no digits."""
     centre = b.mean(0)
     a, b = a - centre, b - centre
-    squares = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * (a @ b.T)
+    squares: Float64Array = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * (a @ b.T)
     return np.maximum(squares, 0.0)

@@ -74,7 +74,8 @@ class CallableLive:
         self.reference, self.offset, self.kernel = reference, offset, kernel
         self.channels = _channels(windows)
         self._windows = windows
-        self.clear()
+        self._recent: list[Any] = []
+        self._ahead, self._linear = np.empty(0), np.empty(0)
 
     def observe(self, points: Points, own: Int64Array | None) -> tuple[Points, Float64Array]:
         kernels = evaluate(self.kernel, points, self.reference)
@@ -91,7 +92,8 @@ class CallableLive:
         # A kernel that fails leaves the state as it was: it is assigned only once every value is there.
         recent, ahead, means = list(self._recent), self._ahead, self._linear
         for i in range(start, stop):
-            recent, ahead, means = (kept[-(self._windows[-1] - 1) :] for kept in (recent, ahead, means))
+            last = slice(-(self._windows[-1] - 1), None)
+            recent, ahead, means = recent[last], ahead[last], means[last]
             if recent:
                 window = np.asarray(recent) if isinstance(points, np.ndarray) else recent
                 ahead = ahead + evaluate(self.kernel, window, points[i : i + 1])[:, 0]
@@ -105,9 +107,8 @@ class CallableLive:
         return out
 
     def clear(self) -> None:
-        self._recent: list[Any] = []
-        self._ahead = np.empty(0)
-        self._linear = np.empty(0)
+        self._recent = []
+        self._ahead, self._linear = np.empty(0), np.empty(0)
 
     def state(self) -> Parts:
         recent = np.asarray(self._recent) if isinstance(self.reference, np.ndarray) else self._recent

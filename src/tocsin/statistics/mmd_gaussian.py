@@ -215,7 +215,9 @@ def direct_terms(row_sums: Float64Array, diagonal: Float64Array) -> PairTerms:
     """The reference itself, and kernels as they are; diagonal is k(x_i, x_i), (widths, N)."""
     n = row_sums.shape[1]
     linear = (-2 * (row_sums + diagonal) / n)[None]
-    return PairTerms(row_sums.sum(1, keepdims=True) / (n * (n - 1)), linear.astype(np.float32), diagonal.astype(np.float32))
+    return PairTerms(
+        row_sums.sum(1, keepdims=True) / (n * (n - 1)), linear.astype(np.float32), diagonal.astype(np.float32)
+    )
 
 
 def pair_paths(

@@ -1,0 +1,102 @@
+"""What `import tocsin` offers, and what it costs."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+from types import ModuleType
+
+import pytest
+
+import tocsin
+
+
+def _isort_style(name: str) -> tuple[int, str]:
+    """Constants first, then classes, then the rest: the order of ruff's rule RUF022."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2), name
+
+
+def test_all_is_sorted() -> None:
+    """As ruff would sort it, each name once."""
+    assert tocsin.__all__ == sorted(set(tocsin.__all__), key=_isort_style)
+
+
+def test_all_is_what_is_public() -> None:
+    """Every name that a user sees in the package is meant to be seen, and the other way round."""
+    visible = {name for name, value in vars(tocsin).items() if name[0] != "_" and not isinstance(value, ModuleType)}
+    assert visible == set(tocsin.__all__)
+
+
+@pytest.mark.parametrize("name", tocsin.__all__)
+def test_public_names_are_documented(name: str) -> None:
+    """Each says in its first line what it is; so does each of its methods."""
+    thing = getattr(tocsin, name)
+    assert re.match(r"[A-Z].*\.", inspect.getdoc(thing) or ""), name
+    for member, value in vars(thing).items():
+        if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property | classmethod)):
+            text = inspect.getdoc(getattr(value, "__func__", value))
+            inherited = any(hasattr(parent, member) for parent in thing.__mro__[1:])
+            assert text or inherited or _is_of_the_protocol(member), f"{name}.{member}"
+
+
+def _is_of_the_protocol(member: str) -> bool:
+    """`Statistic` documents these once for all statistics."""
+    return hasattr(tocsin.statistics.base.Statistic, member)
+
+
+@pytest.mark.parametrize("name", [name for name in tocsin.__all__ if name.endswith("Error")])
+def test_errors_form_one_tree(name: str) -> None:
+    """Whoever catches `TocsinError` catches all, and whoever catches what Python would raise does too."""
+    error = getattr(tocsin, name)
+    assert issubclass(error, tocsin.TocsinError)
+    parents = {
+        "InputError": ValueError,
+        "NotFittedError": RuntimeError,
+        "StorageError": ValueError,
+        "MissingExtraError": ImportError,
+        "TocsinError": Exception,
+    }
+    assert issubclass(error, parents[name])
+
+
+def test_missing_extra_says_what_to_install() -> None:
+    """The package, the purpose and the command."""
+    error = tocsin.MissingExtraError("pyarrow", "data", "Reading Parquet")
+    assert str(error) == "Reading Parquet needs the package 'pyarrow': pip install 'tocsin[data]'"
+
+
+def test_version() -> None:
+    """Three numbers."""
+    assert re.fullmatch(r"\d+\.\d+\.\d+", tocsin.__version__)
+
+
+def _modules_after(code: str) -> set[str]:
+    command = f"import sys; {code}; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-c", command], capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in done.stdout.split()}
+
+
+def test_import_is_light() -> None:
+    """Compilers, plotting and the command line are imported when they are needed, and no earlier."""
+    loaded = _modules_after("import tocsin")
+    assert {"numpy", "tocsin"} <= loaded
+    assert not loaded & {"numba", "llvmlite", "scipy", "rich", "typer", "click", "pandas", "pyarrow", "matplotlib"}
+
+
+def test_the_readable_backend_needs_no_compiler() -> None:
+    """A fit and an update with backend='numpy' never import numba."""
+    loaded = _modules_after(
+        "import numpy, tocsin; r = numpy.random.default_rng(0).normal(size=(30, 2)); "
+        "d = tocsin.Detector(30, tocsin.MeanShift(), window=3, paths=20, backend='numpy').fit(r); d.update(r[0])"
+    )
+    assert not loaded & {"numba", "llvmlite", "scipy"}
+
+
+def test_type_hints_are_shipped() -> None:
+    """`py.typed` tells type checkers to use them."""
+    assert tocsin.__file__ is not None
+    from importlib.resources import files
+
+    assert files("tocsin").joinpath("py.typed").is_file()
