@@ -499,6 +499,39 @@ def test_statistics_together() -> None:
     _check_outcomes(detector.fit(HARD.points), [channel for p in together for channel in p.channels], HARD)
 
 
+@pytest.mark.parametrize("calibration", ["steady", "paper"])
+@pytest.mark.parametrize("discrete", [False, True])
+def test_warm_start(calibration: Mode, discrete: bool) -> None:
+    """A run begins with distinct reference points that would not have rung, compared as null streams were.
+
+    That is: with every reference point but themselves; if they were left out of the reference, or the reference is
+    discrete, with all that the detector compares with.
+    """
+    rng, width, window = np.random.default_rng(3), 1.3, 4
+    points = rng.integers(0, 2, (60, 1)).astype(np.float64) if discrete else rng.normal(size=(60, 2))
+    kernel = naive.gaussian(width)
+    detector = Detector(30, MMD(kernel), window=window, calibration=calibration, paths=100, seed=2).fit(points)
+    reference, compared, normaliser, _ = _fitted_parts(detector)
+    for run_number in range(3):
+        assert detector._fitted is not None
+        starters = np.array(detector._fitted.live.state()["0"]["recent"])
+        new = rng.normal(size=points.shape[1])
+        window_points = np.vstack([starters[1:], new])
+        own = [-1] * window
+        if calibration == "steady" and not discrete:
+            own = [int(np.flatnonzero((reference == point).all(1))[0]) for point in starters]
+            assert len(set(own)) == window
+            quiet = naive.warm_mmd(compared, starters, own, kernel)
+            own = [*own[1:], -1]
+        else:
+            quiet = naive.mmd(compared, starters, kernel)
+        # The coin of the test that was not made is not known.
+        assert quiet <= detector.thresholds_[0] + TOLERANCE
+        got = detector.update(new).statistic - normaliser.tie * coins(detector.seed_, run_number, 1, 1)[0]
+        _agree(got, np.array(naive.warm_mmd(compared, window_points, own, kernel)), 1.0)
+        detector.reset()
+
+
 # Thresholds, from the reference to the end
 
 

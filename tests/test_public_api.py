@@ -6,6 +6,7 @@ import inspect
 import re
 import subprocess
 import sys
+from importlib.resources import files
 from types import ModuleType
 
 import pytest
@@ -31,9 +32,9 @@ def test_all_is_what_is_public() -> None:
 
 @pytest.mark.parametrize("name", tocsin.__all__)
 def test_public_names_are_documented(name: str) -> None:
-    """Each says in its first line what it is; so does each of its methods."""
+    """Each says in its first line what it is, and so does each of its methods."""
     thing = getattr(tocsin, name)
-    assert re.match(r"[A-Z].*\.", inspect.getdoc(thing) or ""), name
+    assert (inspect.getdoc(thing) or "").partition("\n")[0].endswith("."), name
     for member, value in vars(thing).items():
         if not member.startswith("_") and (inspect.isfunction(value) or isinstance(value, property | classmethod)):
             text = inspect.getdoc(getattr(value, "__func__", value))
@@ -96,7 +97,4 @@ def test_the_readable_backend_needs_no_compiler() -> None:
 
 def test_type_hints_are_shipped() -> None:
     """`py.typed` tells type checkers to use them."""
-    assert tocsin.__file__ is not None
-    from importlib.resources import files
-
     assert files("tocsin").joinpath("py.typed").is_file()

@@ -2,7 +2,14 @@
 
 from tocsin.calibration.result import Calibration
 from tocsin.detector import Detector
-from tocsin.errors import InputError, MissingExtraError, NotFittedError, StorageError, TocsinError
+from tocsin.errors import (
+    InputError,
+    MissingExtraError,
+    NotFittedError,
+    ReferenceWarning,
+    StorageError,
+    TocsinError,
+)
 from tocsin.kernels import Gaussian
 from tocsin.outcomes import Outcome, Outcomes
 from tocsin.statistics import LSDD, MMD, Custom, MeanShift
@@ -22,6 +29,7 @@ __all__ = [
     "NotFittedError",
     "Outcome",
     "Outcomes",
+    "ReferenceWarning",
     "StorageError",
     "TocsinError",
 ]

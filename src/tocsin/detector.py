@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
@@ -18,7 +19,7 @@ from tocsin.calibration.plan import Mode, make_plan
 from tocsin.calibration.result import Calibration
 from tocsin.calibration.run import calibrate
 from tocsin.compute.arrays import Float64Array, Int64Array
-from tocsin.errors import InputError, NotFittedError
+from tocsin.errors import InputError, NotFittedError, ReferenceWarning
 from tocsin.execution import Threads
 from tocsin.outcomes import Outcome, Outcomes
 from tocsin.progress import progress_bar
@@ -160,6 +161,16 @@ class Detector:
         )
         if self.window is None:
             windows = validation.default_windows(len(everything), self.ert)
+            dropped = [str(w) for w in validation.DEFAULT_WINDOWS if w not in windows]
+            if dropped:
+                warnings.warn(
+                    f"Default windows left out: {', '.join(dropped)}. A window needs {validation.POINTS_PER_WINDOW} "
+                    f"times as many reference points (there are {len(everything)}), or the promise gets loose, and at "
+                    f"most 3 ert observations. Longer windows find fainter changes: collect more points, or give "
+                    "window=... to choose yourself.",
+                    ReferenceWarning,
+                    stacklevel=2,
+                )
         else:
             windows = validation.windows_given(self.window)
         ert = validation.expected_run_time(self.ert, windows[-1])
@@ -169,32 +180,34 @@ class Detector:
         validation.enough_points(len(everything), sum(aside), windows)
         pieces = np.split(rng.permutation(len(everything)), np.cumsum(aside))
         points = choose(everything, np.sort(pieces[-1]))
-        setting = Setting(windows, functions, executor, rng)
-        prepared = PreparedFamily(
-            [
-                statistic.prepare(points, choose(everything, piece), setting)
-                for statistic, piece in zip(statistics, pieces, strict=False)
-            ]
-        )
-        plan = make_plan(
-            self.calibration,
-            ert,
-            windows,
-            len(points),
-            bootstraps=prepared.bootstraps,
-            discrete=validation.few_distinct(points),
-            error=error,
-            paths=paths,
-        )
-        kept = None
-        if plan.references == "direct":
-            null = prepared.direct_paths()
-        elif isinstance(plan.sampler, DrawnStreams):
-            null = prepared.bootstrap_paths(plan.sampler.references(np.random.default_rng([seed, REFERENCES])))
-        else:
-            null = prepared.split_paths()
-            left_out = rng.choice(len(points), plan.sampler.length, replace=False)
-            kept = np.delete(np.arange(len(points)), left_out)
+        with progress_bar("comparing reference points", progress) as report:
+            setting = Setting(windows, functions, executor, rng, report)
+            prepared = PreparedFamily(
+                [
+                    statistic.prepare(points, choose(everything, piece), setting)
+                    for statistic, piece in zip(statistics, pieces, strict=False)
+                ]
+            )
+            plan = make_plan(
+                self.calibration,
+                ert,
+                windows,
+                len(points),
+                bootstraps=prepared.bootstraps,
+                discrete=validation.few_distinct(points),
+                error=error,
+                paths=paths,
+            )
+            kept = None
+            if plan.references == "direct":
+                null = prepared.direct_paths()
+            elif isinstance(plan.sampler, DrawnStreams):
+                null = prepared.bootstrap_paths(plan.sampler.references(np.random.default_rng([seed, REFERENCES])))
+            else:
+                null = prepared.split_paths()
+                left_out = rng.choice(len(points), plan.sampler.length, replace=False)
+                kept = np.delete(np.arange(len(points)), left_out)
+            live = prepared.live(kept)
         with progress_bar("calibrating", progress) as report:
             calibration, normaliser = calibrate(
                 plan,
@@ -205,7 +218,7 @@ class Detector:
                 executor=executor,
                 progress=report,
             )
-        fitted = _Fitted(prepared.live(kept), normaliser, calibration, windows, points, kept, self.start, seed)
+        fitted = _Fitted(live, normaliser, calibration, windows, points, kept, self.start, seed)
         self._begin(fitted, run=0)
         self._fitted = fitted
         return self

@@ -6,6 +6,8 @@
     ├── StorageError        (ValueError)    a `.tocsin` file cannot be written or read
     └── MissingExtraError   (ImportError)   an optional dependency is not installed
 
+    ReferenceWarning        (UserWarning)   the reference limits what the detector can do
+
 Every message names the value, the rule it breaks, the reason for the rule and what to do about it.
 """
 
@@ -26,6 +28,10 @@ class NotFittedError(TocsinError, RuntimeError):
 
 class StorageError(TocsinError, ValueError):
     """A `.tocsin` file cannot be written, or is not one this version can read."""
+
+
+class ReferenceWarning(UserWarning):
+    """The reference limits what the detector can do; it works, and says so once."""
 
 
 class MissingExtraError(TocsinError, ImportError):

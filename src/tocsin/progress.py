@@ -7,18 +7,25 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
+Progress = Callable[[int, int], None]
+"""Called with (done, total) as work goes on."""
+
 PATIENCE = 1.0
 """Seconds before a bar appears."""
 
 
+def no_progress(done: int, total: int) -> None:
+    """Say nothing."""
+
+
 @contextmanager
-def progress_bar(what: str, wanted: bool | None) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(what: str, wanted: bool | None) -> Iterator[Progress]:
     """A function (done, total) that draws a bar on standard error once the work has taken a while.
 
     wanted: True for a bar at once, False for none, None for one on a terminal.
     """
     if wanted is False or (wanted is None and not sys.stderr.isatty()):
-        yield lambda done, total: None
+        yield no_progress
         return
     from rich.console import Console
     from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn

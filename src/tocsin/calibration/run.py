@@ -15,10 +15,8 @@ from tocsin.calibration.recursion import Records, thresholds
 from tocsin.calibration.result import Calibration
 from tocsin.compute.arrays import Float32Array
 from tocsin.execution import Executor
+from tocsin.progress import Progress
 from tocsin.samplers import DrawnStreams, SplitStreams, Streams
-
-Progress = Callable[[int, int], None]
-"""Called with (done, total) as work goes on."""
 
 NullPaths = Callable[[Streams], Float32Array]
 

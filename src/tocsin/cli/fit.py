@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Literal
@@ -15,7 +16,7 @@ from tocsin import reading, validation
 from tocsin.calibration.plan import Mode
 from tocsin.cli import common, describe
 from tocsin.detector import Detector, Start
-from tocsin.errors import InputError
+from tocsin.errors import InputError, ReferenceWarning
 from tocsin.kernels import Gaussian
 from tocsin.statistics import LSDD, MMD, MeanShift
 from tocsin.statistics.base import Statistic
@@ -94,7 +95,9 @@ def command(
         seed=seed,
     )
     data = reading.read_whole(reference, common.names(columns))
-    detector.fit(data.rows, workers=workers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ReferenceWarning)  # told below, as a note
+        detector.fit(data.rows, workers=workers)
     detector.save(output)
     notes = list(_notes(detector, data, statistic, default_windows=window is None))
     if as_json:

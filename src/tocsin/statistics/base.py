@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin.execution import Executor
+from tocsin.progress import Progress, no_progress
 from tocsin.samplers import Streams
+
+T = TypeVar("T")
+R = TypeVar("R")
 
 Points = Any
 """A sequence of observations: a float64 array (n, d), or a list of objects for kernels and functions that take them."""
@@ -44,6 +48,15 @@ class Setting:
     compute: ModuleType
     executor: Executor
     rng: np.random.Generator
+    progress: Progress = no_progress
+
+    def map(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """The function of every item, on all workers, reporting progress."""
+        results = []
+        for result in self.executor.map(function, items):
+            results.append(result)
+            self.progress(len(results), len(items))
+        return results
 
     @property
     def window_array(self) -> Int64Array:

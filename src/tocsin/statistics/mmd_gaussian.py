@@ -90,7 +90,7 @@ class PreparedGaussian:
                 total += block @ weights[first:last]
             return total
 
-        return np.concatenate(list(self.setting.executor.map(rows, range(0, n, QUERIES))), axis=1)
+        return np.concatenate(self.setting.map(rows, range(0, n, QUERIES)), axis=1)
 
     def _own_row_sums(self, points: Float32Array, columns: Float32Array) -> Float64Array:
         """sum_{i != j} k(x_i, x_j) for every j, at every width; (widths, N)."""
@@ -102,7 +102,7 @@ class PreparedGaussian:
             )
             return sums
 
-        return np.concatenate(list(self.setting.executor.map(some, range(0, len(points), QUERIES))), axis=1)
+        return np.concatenate(self.setting.map(some, range(0, len(points), QUERIES)), axis=1)
 
     def live(self, kept: Int64Array | None) -> GaussianLive:
         points, sums = self.points, self.row_sums
