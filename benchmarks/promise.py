@@ -37,8 +37,8 @@ CASES = [
     Case("Gaussian-20", laws.gaussian, 300, 25, 128, 3000, 100),
     Case("3-mixture t5", laws.mixture_t5, 300, 25, 128, 3000, 100),
     Case("square", laws.square, 500, 25, 1024, 2000, 60),
-    Case("Gaussian-20", laws.gaussian, 1000, 100, 1024, 2000, 100),
-    Case("skewed", laws.skewed, 1000, 100, 1024, 2000, 60),
+    Case("Gaussian-20", laws.gaussian, 1000, 100, 1024, 1500, 100),
+    Case("skewed", laws.skewed, 1000, 100, 1024, 1500, 60),
 ]
 
 
@@ -54,7 +54,9 @@ def measure(case: Case, mode: str) -> np.ndarray[tuple[int], np.dtype[np.float64
             calibration="paper" if mode == "paper" else "steady",
             seed=seed,
         ).fit(case.law(rng, case.points))
-        logs.append(np.log(average_run_length(detector, case.law, rng, case.alarms) / case.ert))
+        # The paper's thresholds are off by so much more that a third of the stream shows it as well.
+        alarms = case.alarms if mode == "steady" else case.alarms // 3
+        logs.append(np.log(average_run_length(detector, case.law, rng, alarms) / case.ert))
     return np.array(logs)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from types import ModuleType
 
 import pytest
 from hypothesis import settings
@@ -16,7 +15,7 @@ settings.load_profile("tocsin")
 
 
 @pytest.fixture(params=["numba", "numpy"])
-def functions(request: pytest.FixtureRequest) -> ModuleType:
+def functions(request: pytest.FixtureRequest) -> compute.Functions:
     """The hot functions, compiled and in plain NumPy."""
     return compute.load(request.param)
 

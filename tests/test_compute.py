@@ -6,7 +6,6 @@ import copy
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -156,7 +155,9 @@ def _feature_advance(s: Sizes) -> Arguments:
     new, capacity = 9 * s.windows[-1] + 1, 4 * s.windows[-1]
     block, quadratic = np.tile(_features(s), (10, 1))[: new + 3].copy(), float(s.tabulated)
     return [
-        np.zeros((capacity, s.columns)), np.zeros(capacity), np.zeros((len(s.windows), s.columns)), np.array([0]),
+        np.zeros((capacity, s.columns)), np.zeros(capacity),
+        np.zeros((len(s.windows), s.windows[-1] + 1, s.columns)), np.zeros((len(s.windows), s.columns)),
+        np.zeros(len(s.windows), np.int64), np.array([0]),
         s.window_array, quadratic, block, s.rng.normal(size=new + 3), 3, new + 3, np.zeros((new, len(s.windows))),
     ]  # fmt: skip
 
@@ -166,7 +167,13 @@ def _records(s: Sizes) -> Arguments:
     return [values.round() if s.tabulated else values, np.array([0, 1, 2, 9, 30])]
 
 
+def _bumps(s: Sizes) -> Arguments:
+    points = _features(s)
+    return [points, points[:4].copy(), 1.3, s.rng.normal(size=(4, 3))]
+
+
 ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
+    "bumps": _bumps,
     "distinct_streams": lambda s: [s.rng.random((5, 19)), s.count],
     "exponentials": lambda s: [-np.abs(s.points[:, 0]) * 20],
     "feature_advance": _feature_advance,
@@ -217,12 +224,12 @@ def test_signatures_are_the_same(name: str) -> None:
 
 @hot_functions
 @pytest.mark.parametrize("seed", [0, 1])
-def test_inputs_are_left_alone(functions: ModuleType, name: str, seed: int) -> None:
+def test_inputs_are_left_alone(functions: compute.Functions, name: str, seed: int) -> None:
     """Only the two that take in new points write to their arguments."""
     arguments = ARGUMENTS[name](Sizes(seed, 65, 2, (2, 5), (1.0, 0.0), tabulated=False))
     before = copy.deepcopy(arguments)
     getattr(functions, name)(*arguments)
-    written = 4 if name.endswith("advance") else 0
+    written = {"pair_advance": 4, "feature_advance": 6}.get(name, 0)
     for one, other in list(zip(arguments, before, strict=True))[written : -1 if written else None]:
         np.testing.assert_array_equal(one, other)
 
@@ -242,13 +249,13 @@ def test_exponential_over_its_range() -> None:
 
 
 @pytest.mark.parametrize("x", [0.0, -0.0, -1e-45, -1e-40, -1.2e-38, -1e-20, -2e-8])
-def test_exponential_is_exactly_one_at_nothing(functions: ModuleType, x: float) -> None:
+def test_exponential_is_exactly_one_at_nothing(functions: compute.Functions, x: float) -> None:
     """Points that coincide, or nearly, have a kernel of exactly 1."""
     assert functions.exponentials(np.array([x], np.float32))[0] == 1.0
 
 
 @pytest.mark.parametrize("x", [-np.inf, -3.4e38, -1e20, -1000.0])
-def test_exponential_far_away(functions: ModuleType, x: float) -> None:
+def test_exponential_far_away(functions: compute.Functions, x: float) -> None:
     """Points too far apart for float32 have a kernel of 0, for all purposes."""
     assert 0 <= functions.exponentials(np.array([x], np.float32))[0] < 1e-37
 
@@ -282,8 +289,9 @@ def test_distinct_streams_at_the_edge() -> None:
 
 def test_backends_by_name() -> None:
     """'auto' and 'numba' are compiled, 'numpy' is readable, anything else is refused."""
-    assert compute.load("auto") is compute.load("numba") is numba_
-    assert compute.load("numpy") is numpy_
+    for name in ARGUMENTS:
+        assert getattr(compute.load("auto"), name) is getattr(compute.load("numba"), name) is getattr(numba_, name)
+        assert getattr(compute.load("numpy"), name) is getattr(numpy_, name)
     unknown: Any = "torch"
     with pytest.raises(InputError, match=r"backend='torch' is unknown; choose one of 'auto', 'numba', 'numpy'"):
         compute.load(unknown)

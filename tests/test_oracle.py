@@ -411,6 +411,14 @@ def test_live_statistic_does_not_drift(name: str, backend: Backend) -> None:
     _check_live(HARD, name, backend, 30 * HARD.widest)
 
 
+@pytest.mark.parametrize("name", ["MMD, given widths", "MMD, callable kernel", "LSDD, given width", "MeanShift"])
+def test_large_reference(name: str) -> None:
+    """More points than the kernel matrix is computed in at once, in rows or in columns."""
+    case = Case(seed=7, columns=1, windows=(3,), spare=2100, offset=1e3, scale=1.0, repeats=False)
+    _check_bootstrap_paths(name, "numba", case)
+    _check_live(case, name, "numba", 1)
+
+
 @problems
 @backends
 def test_constant_column(name: str, backend: Backend) -> None:
@@ -499,37 +507,42 @@ def test_statistics_together() -> None:
     _check_outcomes(detector.fit(HARD.points), [channel for p in together for channel in p.channels], HARD)
 
 
-@pytest.mark.parametrize("calibration", ["steady", "paper"])
-@pytest.mark.parametrize("discrete", [False, True])
+@pytest.mark.parametrize(
+    ("calibration", "discrete"), [("steady", False), ("steady", True), ("paper", False), ("fixed", False)]
+)
 def test_warm_start(calibration: Mode, discrete: bool) -> None:
     """A run begins with distinct reference points that would not have rung, compared as null streams were.
 
-    That is: with every reference point but themselves; if they were left out of the reference, or the reference is
-    discrete, with all that the detector compares with.
+    That is: with every reference point that the detector compares with but themselves; in a discrete reference, with
+    all.
     """
     rng, width, window = np.random.default_rng(3), 1.3, 4
     points = rng.integers(0, 2, (60, 1)).astype(np.float64) if discrete else rng.normal(size=(60, 2))
     kernel = naive.gaussian(width)
     detector = Detector(30, MMD(kernel), window=window, calibration=calibration, paths=100, seed=2).fit(points)
     reference, compared, normaliser, _ = _fitted_parts(detector)
-    for run_number in range(3):
+    windows = set()
+    for run_number in range(5):
         assert detector._fitted is not None
         starters = np.array(detector._fitted.live.state()["0"]["recent"])
         new = rng.normal(size=points.shape[1])
+        windows.add(tuple(sorted(starters.ravel().tolist())))
         window_points = np.vstack([starters[1:], new])
         own = [-1] * window
-        if calibration == "steady" and not discrete:
-            own = [int(np.flatnonzero((reference == point).all(1))[0]) for point in starters]
-            assert len(set(own)) == window
+        if discrete:
+            quiet = naive.mmd(compared, starters, kernel)
+        else:
+            assert len({int(np.flatnonzero((reference == point).all(1))[0]) for point in starters}) == window
+            own = [int(found[0]) if len(found := np.flatnonzero((compared == point).all(1))) else -1
+                   for point in starters]  # fmt: skip
             quiet = naive.warm_mmd(compared, starters, own, kernel)
             own = [*own[1:], -1]
-        else:
-            quiet = naive.mmd(compared, starters, kernel)
         # The coin of the test that was not made is not known.
         assert quiet <= detector.thresholds_[0] + TOLERANCE
         got = detector.update(new).statistic - normaliser.tie * coins(detector.seed_, run_number, 1, 1)[0]
         _agree(got, np.array(naive.warm_mmd(compared, window_points, own, kernel)), 1.0)
         detector.reset()
+    assert len(windows) > 1, "every run starts with the same window"
 
 
 # Thresholds, from the reference to the end
@@ -588,6 +601,15 @@ def test_median_distance(case: Case) -> None:
     """The median rule, of the distance itself."""
     got = median_distance(case.points, np.random.default_rng(0))
     assert got == pytest.approx(naive.median_distance(case.points), rel=TOLERANCE)
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1.0, 1e150])
+def test_median_distance_of_mostly_equal_points(scale: float) -> None:
+    """Where most pairs coincide the median is taken over those that do not; and squares neither vanish nor overflow."""
+    points = scale * np.array([0.0] * 12 + [1.0, 1.0, 4.0, 9.5])[:, None]
+    got = median_distance(points, np.random.default_rng(0))
+    assert got == pytest.approx(naive.median_distance(points), rel=TOLERANCE)
+    assert got >= scale
 
 
 @given(case=cases)

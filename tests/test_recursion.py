@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from types import ModuleType
 
 import numpy as np
 import pytest
@@ -48,7 +47,7 @@ expected_run_times = st.floats(2.1, 60.0).filter(lambda ert: (ert * 1e3) % 1 != 
 """Irregular ones: where (n - 1) / ert is whole, a quantile sits on a value, and rounding says on which side of it."""
 
 
-def _records(paths: Floats, edges: list[int], functions: ModuleType | None = None) -> Records:
+def _records(paths: Floats, edges: list[int], functions: compute.Functions | None = None) -> Records:
     module = functions or compute.load("numba")
     path, stretch, step, value = module.records(paths, np.array(edges))
     return Records(path=path, stretch=stretch, step=step, value=value, paths=len(paths))

@@ -126,15 +126,27 @@ def test_foreign_files(content: bytes | dict[str, bytes], tmp_path: Path) -> Non
         Detector.load(path)
 
 
-def test_no_pickle(tmp_path: Path) -> None:
+class Exploit:
+    """Unpickling this would make a file."""
+
+    def __init__(self, made: Path) -> None:
+        self.made = made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Path.touch, (self.made,)
+
+
+def test_no_pickle(file: Path) -> None:
     """An array of objects would have to be unpickled, which runs code: refused."""
-    np.save(tmp_path / "objects.npy", np.array([{}], dtype=object), allow_pickle=True)
-    members = {
-        "tocsin.json": b'{"format": "tocsin", "version": 1}',
-        "0.npy": (tmp_path / "objects.npy").read_bytes(),
-    }
-    with pytest.raises(StorageError):
-        Detector.load(_zip(tmp_path / "evil.tocsin", members))
+    made, array = file.parent / "made", file.parent / "objects.npy"
+    np.save(array, np.array([Exploit(made)], dtype=object), allow_pickle=True)
+    with zipfile.ZipFile(file) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    with pytest.raises(StorageError, match="not a whole"):
+        Detector.load(_zip(file, {**members, "0.npy": array.read_bytes()}))
+    assert not made.exists()
+    np.load(array, allow_pickle=True)
+    assert made.exists(), "the exploit itself works"
 
 
 def _rewrite(path: Path, change: dict[str, Any]) -> None:

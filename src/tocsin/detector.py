@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import math
 import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property
 from inspect import signature
@@ -51,22 +53,46 @@ class _Fitted:
     windows: tuple[int, ...]
     reference: Points
     kept: Int64Array | None
+    leaves_out: bool
     start: Start
     seed: int
     run: int = 0
     time: int = 0
     alarm: Outcome | None = None
 
-    @property
-    def starters(self) -> Int64Array:
-        """Reference points that a warm start may draw: all, or those that the detector does not compare with."""
+    def starters(self) -> tuple[Int64Array, Int64Array | None]:
+        """Reference points that a warm start may draw, and the place of each among those compared with (-1: none).
+
+        As in the null streams, no point meets itself, but in a discrete reference. A statistic that cannot leave a
+        point out of a comparison draws from the points that it does not compare with.
+        """
         everyone = np.arange(len(self.reference))
-        return everyone if self.kept is None else np.delete(everyone, self.kept)
+        if self.calibration.references == "direct":
+            return everyone, None
+        if self.kept is None:
+            return everyone, everyone
+        if not self.leaves_out:
+            return np.delete(everyone, self.kept), None
+        place = np.full(len(everyone), -1)
+        place[self.kept] = np.arange(len(self.kept))
+        return everyone, place
 
     @cached_property
     def width(self) -> int | None:
         """Columns of the reference; None for objects."""
         return self.reference.shape[1] if isinstance(self.reference, np.ndarray) else None
+
+
+@contextmanager
+def _all_or_nothing(fitted: _Fitted) -> Iterator[None]:
+    """If a user's function fails, or is interrupted, the detector is as it was."""
+    before = fitted.run, fitted.time, fitted.alarm, copy.deepcopy(fitted.live.state())
+    try:
+        yield
+    except BaseException:
+        fitted.run, fitted.time, fitted.alarm, state = before
+        fitted.live.resume(state)
+        raise
 
 
 class Detector:
@@ -218,7 +244,9 @@ class Detector:
                 executor=executor,
                 progress=report,
             )
-        fitted = _Fitted(live, normaliser, calibration, windows, points, kept, self.start, seed)
+        fitted = _Fitted(
+            live, normaliser, calibration, windows, points, kept, prepared.bootstraps, self.start, seed
+        )  # fmt: skip
         self._begin(fitted, run=0)
         self._fitted = fitted
         return self
@@ -263,9 +291,13 @@ class Detector:
         observed = fitted.live.observe(points, None) if len(points) else None
         if not reset_on_alarm:
             return self._advance(fitted, observed, 0, len(points))
+        with _all_or_nothing(fitted):
+            return self._advance_with_resets(fitted, observed, len(points))
+
+    def _advance_with_resets(self, fitted: _Fitted, observed: Any, count: int) -> Outcomes:
         pieces, position, size = [self._advance(fitted, observed, 0, 0)], 0, SHORTEST_PIECE
-        while position < len(points):
-            piece = self._advance(fitted, observed, position, min(position + size, len(points)))
+        while position < count:
+            piece = self._advance(fitted, observed, position, min(position + size, count))
             size *= 2
             rang = np.flatnonzero(piece.alarm)
             if len(rang):
@@ -279,7 +311,8 @@ class Detector:
     def reset(self) -> None:
         """Start a new run: forget recent observations and start the clock anew."""
         fitted = self._ready()
-        self._begin(fitted, fitted.run + 1)
+        with _all_or_nothing(fitted):
+            self._begin(fitted, fitted.run + 1)
 
     def _begin(self, fitted: _Fitted, run: int) -> None:
         fitted.run, fitted.time, fitted.alarm = run, 0, None
@@ -288,11 +321,10 @@ class Detector:
             return
         # The prepended window of the paper: reference points, drawn until the test that they alone make is quiet.
         rng = np.random.default_rng([fitted.seed, START, run])
+        starters, place = fitted.starters()
         for _ in range(MOST_STARTS):
-            chosen = rng.choice(fitted.starters, fitted.windows[-1], replace=False)
-            # As in the null streams: reference points do not meet themselves, unless in a discrete reference.
-            own = chosen if fitted.calibration.references == "bootstrap" else None
-            points = choose(fitted.reference, chosen)
+            chosen = rng.choice(starters, fitted.windows[-1], replace=False)
+            points, own = choose(fitted.reference, chosen), None if place is None else place[chosen]
             channels = fitted.live.advance(fitted.live.observe(points, own), 0, len(chosen))[-1:]
             statistic, _ = fitted.normaliser.statistics(channels, rng.random(1))
             if statistic[0] <= fitted.calibration.thresholds[0]:

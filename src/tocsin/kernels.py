@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tocsin.compute.arrays import Array, Float32Array, Float64Array
+from tocsin.compute.arrays import FARTHEST, Array, Float32Array, Float64Array
 from tocsin.errors import InputError
 
 Kernel = Callable[[Any, Any], Array]
@@ -110,11 +110,16 @@ class ScaledPoints:
 
     def __call__(self, points: Float64Array) -> Float32Array:
         """(n, d) in float32."""
-        return ((points - self.centre) * self.scale).astype(np.float32)
+        with np.errstate(over="ignore"):
+            scaled = np.clip((points - self.centre) * self.scale, -FARTHEST, FARTHEST)
+        return scaled.astype(np.float32)
 
 
 def _positive(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
-    numbers = tuple(float(value) for value in np.atleast_1d(np.asarray(values, dtype=np.float64)))
+    try:
+        numbers = tuple(float(value) for value in np.atleast_1d(np.asarray(values, dtype=np.float64)))
+    except (TypeError, ValueError):
+        numbers = ()
     if not numbers or not all(np.isfinite(number) and number > 0 for number in numbers):
         raise InputError(f"Gaussian({name}={values!r}): widths are positive numbers, at least one of them.")
     if len(set(numbers)) < len(numbers):

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import ModuleType
 
 import numpy as np
 
+from tocsin.compute import Functions
 from tocsin.compute.arrays import Float32Array, Float64Array, Int32Array
 
 
@@ -42,7 +42,7 @@ class DrawnStreams:
         even = np.full(self.count, 1 / self.count)
         return np.ascontiguousarray(rng.multinomial(self.count, even, self.copies).T.astype(np.float32))
 
-    def draw(self, rng: np.random.Generator, paths: int, compute: ModuleType) -> Streams:
+    def draw(self, rng: np.random.Generator, paths: int, compute: Functions) -> Streams:
         points = rng.integers(0, self.count, (paths, self.length), dtype=np.int32)
         copies = rng.integers(0, self.copies, paths, dtype=np.int32)
         return Streams(points, copies, rng.random((paths, self.length)))
@@ -55,7 +55,7 @@ class SplitStreams:
     count: int
     length: int
 
-    def draw(self, rng: np.random.Generator, paths: int, compute: ModuleType) -> Streams:
+    def draw(self, rng: np.random.Generator, paths: int, compute: Functions) -> Streams:
         points = compute.distinct_streams(rng.random((paths, self.length)), self.count)
         return Streams(points, None, rng.random((paths, self.length)))
 

@@ -13,7 +13,7 @@ import json
 import os
 import tempfile
 import zipfile
-from dataclasses import fields, is_dataclass
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -59,8 +59,10 @@ def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
             os.fsync(file.fileno())
         Path(temporary).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
         Path(temporary).replace(target)
-    except BaseException:
+    except BaseException as error:
         Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise StorageError(f"Cannot write {target}: {error.strerror}. What was there is still there.") from error
         raise
 
 
@@ -94,6 +96,8 @@ class Content:
                 f"{self._path} was made with a function of its user's ({node['$function']}), which no file can hold. "
                 "Load it with the statistic that has the function: Detector.load(path, statistic=...)."
             )
+        if "$tuple" in node:
+            return tuple(self._decode(node["$tuple"]))
         if "$class" in node:
             return CLASSES[node["$class"]](**{name: self._decode(value) for name, value in node["fields"].items()})
         return {key: self._decode(value) for key, value in node["items"].items()}
@@ -106,7 +110,7 @@ def read(path: str | os.PathLike[str]) -> Content:
             description = json.loads(archive.read(DESCRIPTION))
             if description.get("format") != "tocsin":
                 raise KeyError("format")
-            if description["version"] > VERSION:
+            if int(description["version"]) > VERSION:
                 raise StorageError(
                     f"{path} was written in version {description['version']} of the file format, and this Tocsin reads "
                     f"up to {VERSION}. Upgrade Tocsin, or fit the detector again."
@@ -119,7 +123,7 @@ def read(path: str | os.PathLike[str]) -> Content:
         raise StorageError(f"There is no file {path}.") from error
     except StorageError:
         raise
-    except (zipfile.BadZipFile, KeyError, ValueError, AttributeError, EOFError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, LookupError, ValueError, TypeError, AttributeError, EOFError, RuntimeError) as error:
         raise StorageError(
             f"{path} is not a whole .tocsin file (it is damaged, cut short, or something else): {error}. "
             "Restore it from a copy, or fit the detector again."
@@ -130,17 +134,19 @@ def read(path: str | os.PathLike[str]) -> Content:
 
 
 def _encode(node: Any, arrays: list[Any]) -> Any:
-    if isinstance(node, np.ndarray):
+    if isinstance(node, np.ndarray) and node.dtype.kind in "biuf":
         arrays.append(node)
         return {"$array": len(arrays) - 1}
-    if is_dataclass(node) and not isinstance(node, type):
+    if type(node) in CLASSES.values():
         values = {field.name: _encode(getattr(node, field.name), arrays) for field in fields(node)}
         return {"$class": type(node).__name__, "fields": values}
     if isinstance(node, dict):
         if not all(isinstance(key, str) for key in node):
             raise StorageError(f"A dict with keys other than strings cannot be written to a file: {str(node)[:60]}.")
         return {"items": {key: _encode(value, arrays) for key, value in node.items()}}
-    if isinstance(node, list | tuple):
+    if isinstance(node, tuple):
+        return {"$tuple": [_encode(item, arrays) for item in node]}
+    if isinstance(node, list):
         return [_encode(item, arrays) for item in node]
     if isinstance(node, np.integer | np.floating | np.bool_):
         return node.item()

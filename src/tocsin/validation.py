@@ -22,7 +22,10 @@ VALUE_COPIES = 20
 
 def reference_points(reference: Any, *, objects_allowed: bool) -> Any:
     """The reference as a float64 array (N, d), or, for statistics that take them, a list of objects."""
-    if isinstance(reference, str | bytes | dict) or not hasattr(reference, "__len__"):
+    sizeless = (
+        not hasattr(reference, "__len__") or np.ndim(reference if isinstance(reference, np.ndarray) else [0]) == 0
+    )
+    if isinstance(reference, str | bytes | dict) or sizeless:
         raise InputError(
             f"The reference is a {type(reference).__name__}; it must be a sequence of observations: an array with one "
             "row per observation, or a list."
@@ -84,8 +87,10 @@ def observation(x: Any, width: int | None) -> Any:
 
 def expected_run_time(ert: Any, widest: int) -> float:
     number = _number("ert", ert)
+    if not math.isfinite(number):
+        raise InputError(f"ert={ert!r} is not finite; it must be a number of observations between false alarms.")
     least = max(2.0, widest / 3)
-    if not number >= least or not math.isfinite(number):
+    if number < least:
         raise InputError(
             f"ert={ert!r} is too small (at least {least:.4g} for windows up to {widest}): nearly every run would end "
             "before the widest window has been seen in full. Ask for a longer expected run time, or shorter windows."

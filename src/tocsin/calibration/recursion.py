@@ -78,6 +78,10 @@ def thresholds(records: Records, edges: Int64Array, alpha: float, *, falling: bo
     return [piece.result for piece, _ in done for _ in range(piece.pieces)]
 
 
+class TooFewPathsError(Exception):
+    """Every path has rung before the last threshold could be set."""
+
+
 @dataclass
 class _Joined:
     """The records of one stretch, or of several that follow each other."""
@@ -91,6 +95,8 @@ class _Joined:
 
     def solve(self, quiet: BoolArray, alpha: float) -> Stretch:
         at_risk = quiet[self.path]
+        if not at_risk.any():
+            raise TooFewPathsError
         most_alarms = alpha * self.length * int(quiet.sum())
         path, step, value = self.path[at_risk], self.step[at_risk], self.value[at_risk]
         return passage_curve(path, step, value, self.length, most_alarms).at_rate(alpha)
@@ -137,6 +143,7 @@ class PassageCurve:
 
     def at_rate(self, alpha: float) -> Stretch:
         """The threshold at which alarms / tests = alpha, interpolated between the values seen.
+
 
         One test is taken off: for stretches of a single test this makes the threshold numpy's default quantile, as in
         the paper, and the mean run length over many calibrations right.

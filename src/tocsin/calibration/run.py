@@ -5,15 +5,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import replace
-from types import ModuleType
 
 import numpy as np
 
 from tocsin.calibration.normalise import Normaliser
 from tocsin.calibration.plan import Plan
-from tocsin.calibration.recursion import Records, thresholds
+from tocsin.calibration.recursion import Records, TooFewPathsError, thresholds
 from tocsin.calibration.result import Calibration
+from tocsin.compute import Functions
 from tocsin.compute.arrays import Float32Array
+from tocsin.errors import InputError
 from tocsin.execution import Executor
 from tocsin.progress import Progress
 from tocsin.samplers import DrawnStreams, SplitStreams, Streams
@@ -33,7 +34,7 @@ def calibrate(
     channels: int,
     *,
     seed: int,
-    compute: ModuleType,
+    compute: Functions,
     executor: Executor,
     progress: Progress,
 ) -> tuple[Calibration, Normaliser]:
@@ -52,7 +53,13 @@ def calibrate(
     for records in executor.map(simulate, range(plan.blocks)):
         pieces.append(records)
         progress(len(pieces), plan.blocks)
-    stretches = thresholds(Records.merge(pieces), plan.edges, plan.alpha, falling=plan.mode == "steady")
+    try:
+        stretches = thresholds(Records.merge(pieces), plan.edges, plan.alpha, falling=plan.mode == "steady")
+    except TooFewPathsError as error:
+        raise InputError(
+            f"paths={plan.paths} is too few for ert={plan.ert:g} and windows up to {plan.windows[-1]}: all of them "
+            "rang before the last threshold was set. Give more, or none, to have their number chosen."
+        ) from error
     sizes = np.diff(plan.edges)
     sizes[-1] = 1
     split = isinstance(plan.sampler, SplitStreams)
@@ -73,9 +80,7 @@ def calibrate(
     )
 
 
-def _pilot(
-    plan: Plan, null: NullPaths, channels: int, seed: int, compute: ModuleType, executor: Executor
-) -> Normaliser:
+def _pilot(plan: Plan, null: NullPaths, channels: int, seed: int, compute: Functions, executor: Executor) -> Normaliser:
     """A few short paths, to measure the channels against each other (and one alone, for the size of its ties)."""
     widest = plan.windows[-1]
     paths = PILOT_PATHS if channels > 1 else PILOT_PATHS_OF_ONE_CHANNEL

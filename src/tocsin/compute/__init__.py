@@ -2,23 +2,34 @@
 
 from __future__ import annotations
 
-from types import ModuleType
-from typing import Literal, get_args
+import importlib
+from typing import Any, Literal, get_args
 
 from tocsin.errors import InputError
 
 Backend = Literal["auto", "numba", "numpy"]
 
 
-def load(backend: Backend) -> ModuleType:
-    """The module of hot functions; numba is imported here and nowhere earlier."""
-    if backend in ("auto", "numba"):
-        from tocsin.compute import numba_
+class Functions:
+    """The hot functions of one backend, as attributes. Unlike a module it can be pickled and copied."""
 
-        return numba_
-    if backend == "numpy":
-        from tocsin.compute import numpy_
+    def __init__(self, module: str) -> None:
+        self._module = module
 
-        return numpy_
-    known = ", ".join(repr(name) for name in get_args(Backend))
-    raise InputError(f"backend={backend!r} is unknown; choose one of {known}.")
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        function = getattr(importlib.import_module(self._module), name)
+        setattr(self, name, function)  # found at once next time
+        return function
+
+    def __reduce__(self) -> tuple[type[Functions], tuple[str]]:
+        return Functions, (self._module,)
+
+
+def load(backend: Backend) -> Functions:
+    """The hot functions; numba is imported when the first of them is called, and nowhere earlier."""
+    if backend not in get_args(Backend):
+        known = ", ".join(repr(name) for name in get_args(Backend))
+        raise InputError(f"backend={backend!r} is unknown; choose one of {known}.")
+    return Functions("tocsin.compute.numpy_" if backend == "numpy" else "tocsin.compute.numba_")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tocsin.compute.arrays import Float32Array, Float64Array, Int32Array, Int64Array
+from tocsin.compute.arrays import FARTHEST, Float32Array, Float64Array, Int32Array, Int64Array
 from tocsin.compute.jit import LANES, distance_strip, distance_tile, exact, float_of_bits, jit
 
 STRIP = 4 * LANES
@@ -65,10 +65,10 @@ def _all_widths(squares: Float32Array, start: int, stop: int, multipliers: Float
 
 
 @jit
-def _total(values: Float32Array, row: int, start: int, stop: int) -> np.float32:
-    total = np.float32(0.0)
+def _total(values: Float32Array, row: int, start: int, stop: int) -> float:
+    total = 0.0
     for j in range(np.uintp(start), np.uintp(stop)):
-        total += values[row, j]
+        total += np.float64(values[row, j])
     return total
 
 
@@ -90,7 +90,7 @@ def gaussian_row_sums(
             for w in range(multipliers.size):
                 if inside:
                     kernels[w, own[q] - start] = 0
-                sums[w, q] += np.float64(_total(kernels, w, 0, size))
+                sums[w, q] += _total(kernels, w, 0, size)
     return sums
 
 
@@ -108,7 +108,7 @@ def gaussian_observe(
     block = np.empty((d, n), np.float32)
     for i in range(n):
         for k in range(d):
-            block[k, i] = (queries[i, k] - centre[k]) * scale
+            block[k, i] = min(max((queries[i, k] - centre[k]) * scale, -FARTHEST), FARTHEST)
     linear = gaussian_row_sums(points, count, block, own, multipliers)
     for i in range(n):
         met = count - 1 if own[i] >= 0 else count
@@ -166,21 +166,23 @@ def _window_pairs(
     squares: Float32Array,
     kernels: Float32Array,
     ahead: Float32Array,
-    behind: Float64Array,
+    within: Float64Array,
     pairs: Float64Array,
 ) -> None:
-    """pairs[w, v, test] = sum of k over the pairs of each window; ahead and behind: sums over later and earlier points.
+    """pairs[w, v, test] = sum of k over the pairs of each window.
 
     A pair enters ahead[i] once, when its later point arrives, so a window's sum is that of its points' `ahead`,
     whatever the window: all windows share one pass, and nothing is ever subtracted. Rows are taken four at a time, end
-    to end, so that loops are long enough to fill vectors. `behind` is filled only where points are distinct.
+    to end, so that loops are long enough to fill vectors. Where `within` is not empty, all pairs of the stream are
+    computed, and it gets each point's sum of kernels with all others.
     """
     length, widest, widths = stream.size, windows[-1], multipliers.size
-    tabulated, distinct = table.size > 0, reach == length
+    tabulated, whole = table.size > 0, within.size > 0
     for t in range(length):
         for k in range(points.shape[1]):
             gathered[k, t] = points[stream[t], k]
     ahead[:] = 0
+    within[:] = 0
     for block in range(0, length, 4):
         base = max(0, block - reach + 1)
         across = (block + 3 - base + LANES - 1) // LANES * LANES
@@ -195,19 +197,21 @@ def _window_pairs(
             if tabulated:
                 for j in range(low, t):
                     kernels[0, first + j - low] = table[stream[t], stream[j]]
-            if not distinct and _repeats(stream, low, t):
+            if not whole and _repeats(stream, low, t):
                 for j in range(low, t):
                     if stream[j] == stream[t]:
                         kernels[:, first + j - low] = neutral[:, stream[t]]
             for w in range(widths):
                 _add_row(kernels, first, ahead, w, low, t)
-                if distinct:
-                    behind[w, t] = _total(kernels, w, first, first + t - low)
+                if whole:
+                    within[w, t] += _total(kernels, w, first, first + t)
+                    for j in range(np.uintp(t)):
+                        within[w, j] += np.float64(kernels[w, np.uintp(first) + j])
                 if t >= widest - 1:
                     total, end = 0.0, t
                     for v in range(windows.size):
                         begin = t - windows[v] + 1
-                        total += float(_total(ahead, w, begin, end))
+                        total += _total(ahead, w, begin, end)
                         pairs[w, v, t - widest + 1] = 2 * total
                         end = begin
 
@@ -243,14 +247,14 @@ def pair_bootstrap_paths(
     squares = np.empty(4 * (widest + STRIP), np.float32)
     kernels = np.empty((widths, squares.size), np.float32)
     ahead = np.empty((widths, length), np.float32)
-    behind, running = np.empty((widths, length)), np.zeros(length + 1)
+    within, running = np.empty((widths, 0)), np.zeros(length + 1)
     pairs = np.empty((widths, windows.size, length - widest + 1))
     out = np.empty((widths * windows.size, count, length - widest + 1), np.float32)
     for p in range(count):
         stream = streams[p]
         _window_pairs(
             points, table, stream, windows, multipliers, neutral, widest,
-            gathered, squares, kernels, ahead, behind, pairs,
+            gathered, squares, kernels, ahead, within, pairs,
         )  # fmt: skip
         for w in range(widths):
             terms = linear[copies[p], w]
@@ -276,7 +280,7 @@ def pair_split_paths(
     squares = np.empty(4 * (length + STRIP), np.float32)
     kernels = np.empty((widths, squares.size), np.float32)
     ahead = np.empty((widths, length), np.float32)
-    behind, running = np.empty((widths, length)), np.zeros(length + 1)
+    within, running = np.empty((widths, length)), np.zeros(length + 1)
     pairs = np.empty((widths, windows.size, length - widest + 1))
     out = np.empty((widths * windows.size, count, length - widest + 1), np.float32)
     neutral = np.zeros((widths, row_sums.shape[1]), np.float32)
@@ -284,15 +288,14 @@ def pair_split_paths(
         stream = streams[p]
         _window_pairs(
             points, table, stream, windows, multipliers, neutral, length,
-            gathered, squares, kernels, ahead, behind, pairs,
+            gathered, squares, kernels, ahead, within, pairs,
         )  # fmt: skip
         for w in range(widths):
             among_kept = np.sum(row_sums[w])
             for t in range(length):
-                within = behind[w, t] + ahead[w, t]
-                across = row_sums[w, stream[t]] - within
+                across = row_sums[w, stream[t]] - within[w, t]
                 running[t + 1] = running[t] - 2 * across / kept
-                among_kept -= 2 * across + within
+                among_kept -= 2 * across + within[w, t]
             first = w * windows.size
             offset = among_kept / (kept * (kept - 1.0))
             _combine(pairs, windows, offset, running, w, out[first : first + windows.size, p])
@@ -345,7 +348,7 @@ def pair_advance(
                 if begin < 0:
                     out[i - start, first + v] = np.nan
                     continue
-                pairs += float(_total(ahead, w, begin, end))
+                pairs += _total(ahead, w, begin, end)
                 for j in range(np.uintp(begin), np.uintp(end)):
                     mean += linear[w, j]
                 window = windows[v]
@@ -353,6 +356,53 @@ def pair_advance(
                 end = begin
         position += 1
     cursor[0] = position
+
+
+@jit
+def bumps(points: Float64Array, centres: Float64Array, width: float, factor: Float64Array) -> Float64Array:
+    (n, d), (m, features) = points.shape, factor.shape
+    out = np.zeros((n, features))
+    for i in range(n):
+        for j in range(m):
+            square = 0.0
+            for k in range(d):
+                square += (points[i, k] - centres[j, k]) ** 2
+            bump = np.exp(-square / (2 * width * width))
+            for k in range(features):
+                out[i, k] += bump * factor[j, k]
+    return out
+
+
+@jit
+def _slide(
+    values: Float64Array, last: int, v: int, window: int, tails: Float64Array, fresh: Float64Array, age: Int64Array
+) -> None:
+    """Let row `last` of `values` enter window v; its sum is then tails[v, age[v]] + fresh[v].
+
+    fresh[v] is the sum of the newest age[v] rows; tails[v, a] that of the window - a rows before them, summed anew when
+    all of them have left. Nothing is ever subtracted, so neither time nor an outlier leaves a trace.
+    """
+    m = values.shape[1]
+    age[v] += 1
+    for k in range(m):
+        fresh[v, k] += values[last, k]
+    if age[v] == window:
+        age[v] = 0
+        for k in range(m):
+            fresh[v, k] = 0.0
+            tails[v, window, k] = 0.0
+        for a in range(window - 1, -1, -1):
+            for k in range(m):
+                tails[v, a, k] = tails[v, a + 1, k] + values[last - window + 1 + a, k]
+
+
+@jit
+def _square(tails: Float64Array, fresh: Float64Array, age: Int64Array, v: int) -> float:
+    square = 0.0
+    for k in range(fresh.shape[1]):
+        total = tails[v, age[v], k] + fresh[v, k]
+        square += total * total
+    return square
 
 
 @jit
@@ -368,38 +418,32 @@ def feature_bootstrap_paths(
 ) -> Float32Array:
     (count, length), m, widest = streams.shape, features.shape[1], windows[-1]
     out = np.empty((windows.size, count, length - widest + 1), np.float32)
-    sums = np.empty((windows.size, m))
-    repeats = np.empty(length)
-    running = np.zeros(length + 1)
+    tails, fresh = np.zeros((windows.size, widest + 1, m)), np.zeros((windows.size, m))
+    age = np.zeros(windows.size, np.int64)
+    arrived, repeats, running = np.empty((length, m)), np.empty(length), np.zeros(length + 1)
     for p in range(count):
         stream, terms = streams[p], linear[copies[p]]
-        sums[:] = 0
+        tails[:] = 0
+        fresh[:] = 0
+        age[:] = 0
         repeats[:] = 0
         for t in range(length):
             own = stream[t]
+            arrived[t] = features[own]
             running[t + 1] = running[t] + terms[own]
-            low = max(0, t - widest + 1)
-            extra, earlier, later = excess[own], stream[low:t], repeats[low:t]
-            for j in range(t - low):
-                if earlier[j] == own:
-                    later[j] += extra
+            for j in range(max(0, t - widest + 1), t):
+                if stream[j] == own:
+                    repeats[j] += excess[own]
             doubled, end = 0.0, t
             for v in range(windows.size):
-                window, total = windows[v], sums[v]
-                begin = t - window + 1
-                for k in range(m):
-                    total[k] += features[own, k]
-                if begin > 0:
-                    old = stream[begin - 1]
-                    for k in range(m):
-                        total[k] -= features[old, k]
+                window = windows[v]
+                _slide(arrived, t, v, window, tails, fresh, age)
                 if t >= widest - 1:
-                    doubled += np.sum(repeats[begin:end])
+                    begin = t - window + 1
+                    for j in range(begin, end):
+                        doubled += repeats[j]
                     end = begin
-                    length_squared = 0.0
-                    for k in range(m):
-                        length_squared += total[k] * total[k]
-                    square = (length_squared + 2 * doubled) / (window * window)
+                    square = (_square(tails, fresh, age, v) + 2 * doubled) / (window * window)
                     mean = (running[t + 1] - running[begin]) / window
                     out[v, p, t - widest + 1] = offset[copies[p]] + quadratic * square + mean
     return out
@@ -409,23 +453,29 @@ def feature_bootstrap_paths(
 def feature_split_paths(features: Float64Array, streams: Int32Array, windows: Int64Array, signed: bool) -> Float32Array:
     (count, length), (n, m), widest = streams.shape, features.shape, windows[-1]
     out = np.empty((windows.size, count, length - widest + 1), np.float32)
-    everything = np.zeros(m)
+    tails, fresh = np.zeros((windows.size, widest + 1, m)), np.zeros((windows.size, m))
+    age = np.zeros(windows.size, np.int64)
+    everything, arrived = np.zeros(m), np.empty((length, m))
     for i in range(n):
         everything += features[i]
-    running = np.zeros((length + 1, m))
     for p in range(count):
+        tails[:] = 0
+        fresh[:] = 0
+        age[:] = 0
+        kept = everything.copy()
         for t in range(length):
-            running[t + 1] = running[t] + features[streams[p, t]]
-        kept = (everything - running[length]) / (n - length)
-        for v in range(windows.size):
-            window = windows[v]
-            for test in range(length - widest + 1):
-                end = test + widest
-                value = 0.0
-                for k in range(m):
-                    difference = (running[end, k] - running[end - window, k]) / window - kept[k]
-                    value += difference if signed else difference * difference
-                out[v, p, test] = value
+            arrived[t] = features[streams[p, t]]
+            kept -= arrived[t]
+        kept /= n - length
+        for t in range(length):
+            for v in range(windows.size):
+                _slide(arrived, t, v, windows[v], tails, fresh, age)
+                if t >= widest - 1:
+                    value = 0.0
+                    for k in range(m):
+                        difference = (tails[v, age[v], k] + fresh[v, k]) / windows[v] - kept[k]
+                        value += difference if signed else difference * difference
+                    out[v, p, t - widest + 1] = value
     return out
 
 
@@ -433,7 +483,9 @@ def feature_split_paths(features: Float64Array, streams: Int32Array, windows: In
 def feature_advance(
     buffer: Float64Array,
     linear: Float64Array,
-    sums: Float64Array,
+    tails: Float64Array,
+    fresh: Float64Array,
+    age: Int64Array,
     cursor: Int64Array,
     windows: Int64Array,
     quadratic: float,
@@ -443,34 +495,27 @@ def feature_advance(
     stop: int,
     out: Float64Array,
 ) -> None:
-    (capacity, m), widest = buffer.shape, windows[-1]
+    (capacity, _), widest = buffer.shape, windows[-1]
     position = cursor[0]
     for i in range(start, stop):
         if position == capacity:
-            # The oldest point is still needed once: it leaves the widest window below.
-            buffer[:widest] = buffer[capacity - widest :].copy()
-            linear[:widest] = linear[capacity - widest :].copy()
-            position = widest
-            # Summing the windows anew keeps the rounding of add and subtract from piling up.
-            for v in range(windows.size):
-                sums[v] = 0
-                for j in range(widest - windows[v], widest):
-                    sums[v] += buffer[j]
+            buffer[: widest - 1] = buffer[capacity - widest + 1 :].copy()
+            linear[: widest - 1] = linear[capacity - widest + 1 :].copy()
+            position = widest - 1
         t = position
         buffer[t] = block[i]
         linear[t] = block_linear[i]
         for v in range(windows.size):
-            window, total = windows[v], sums[v]
+            window = windows[v]
+            _slide(buffer, t, v, window, tails, fresh, age)
             begin = t - window + 1
-            total += buffer[t]
-            if begin > 0:
-                total -= buffer[begin - 1]
             out[i - start, v] = np.nan
             if begin >= 0:
-                square = 0.0
-                for k in range(m):
-                    square += total[k] * total[k]
-                out[i - start, v] = quadratic * square / (window * window) + np.sum(linear[begin : t + 1]) / window
+                mean = 0.0
+                for j in range(begin, t + 1):
+                    mean += linear[j]
+                square = _square(tails, fresh, age, v) / (window * window)
+                out[i - start, v] = quadratic * square + mean / window
         position += 1
     cursor[0] = position
 
@@ -514,6 +559,7 @@ def distinct_streams(uniforms: Float64Array, n: int) -> Int32Array:
 
 
 __all__ = [
+    "bumps",
     "distinct_streams",
     "exponentials",
     "feature_advance",

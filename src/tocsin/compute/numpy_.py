@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tocsin.compute.arrays import Array, Float32Array, Float64Array, Int32Array, Int64Array
+from tocsin.compute.arrays import FARTHEST, Array, Float32Array, Float64Array, Int32Array, Int64Array
 
 
 def exponentials(x: Float32Array) -> Float32Array:
@@ -51,7 +51,9 @@ def gaussian_observe(
     multipliers: Float32Array,
 ) -> tuple[Float32Array, Float64Array]:
     """New points (n, d), centred and scaled to (d, n), and -2 c of each: minus twice its mean kernel; (widths, n)."""
-    block = np.ascontiguousarray(((queries - centre) * scale).T.astype(np.float32))
+    with np.errstate(over="ignore"):
+        scaled = np.clip((queries - centre) * scale, -FARTHEST, FARTHEST)
+    block = np.ascontiguousarray(scaled.T.astype(np.float32))
     sums = gaussian_row_sums(points, count, block, own, multipliers)
     return block, -2 * sums / np.where(own >= 0, count - 1, count)
 
@@ -174,6 +176,16 @@ def pair_advance(
     cursor[0] = position
 
 
+def bumps(points: Float64Array, centres: Float64Array, width: float, factor: Float64Array) -> Float64Array:
+    """exp(-|x - c_j|^2 / (2 width^2)) for every centre, times the factor; (n, m). Rows do not depend on each other."""
+    out = np.empty((len(points), factor.shape[1]))
+    for i, point in enumerate(points):
+        with np.errstate(over="ignore"):
+            squares = ((point - centres) ** 2).sum(1)
+        out[i] = np.exp(-squares / (2 * width**2)) @ factor
+    return out
+
+
 def feature_bootstrap_paths(
     features: Float64Array,
     streams: Int32Array,
@@ -218,7 +230,9 @@ def feature_split_paths(features: Float64Array, streams: Int32Array, windows: In
 def feature_advance(
     buffer: Float64Array,
     linear: Float64Array,
-    sums: Float64Array,
+    tails: Float64Array,
+    fresh: Float64Array,
+    age: Int64Array,
     cursor: Int64Array,
     windows: Int64Array,
     quadratic: float,
@@ -228,20 +242,30 @@ def feature_advance(
     stop: int,
     out: Float64Array,
 ) -> None:
-    """As `pair_advance`, for features: buffer (capacity, m), linear (capacity,), sums (windows, m) of each window."""
+    """As `pair_advance`, for features: buffer (capacity, m), linear (capacity,).
+
+    The sum over window v is tails[v, age[v]] + fresh[v]: fresh[v] is the sum of the newest age[v] points, and
+    tails[v, a] that of the window - a points before them, summed anew when all of them have left. Nothing is ever
+    subtracted, so neither time nor an outlier leaves a trace.
+    """
     capacity, widest = len(buffer), int(windows[-1])
     position = cursor[0]
     for i in range(start, stop):
         if position == capacity:
-            buffer[:widest] = buffer[capacity - widest :].copy()
-            linear[:widest] = linear[capacity - widest :].copy()
-            position = widest
+            buffer[: widest - 1] = buffer[capacity - widest + 1 :].copy()
+            linear[: widest - 1] = linear[capacity - widest + 1 :].copy()
+            position = widest - 1
         buffer[position], linear[position] = block[i], block_linear[i]
         position += 1
         for v, window in enumerate(windows):
+            age[v] += 1
+            fresh[v] += block[i]
             inside = slice(max(0, position - window), position)
-            sums[v] = buffer[inside].sum(0)
-            value = quadratic * (sums[v] ** 2).sum() / window**2 + linear[inside].mean()
+            if age[v] == window:
+                age[v], fresh[v], tails[v, window] = 0, 0, 0
+                tails[v, :window] = np.cumsum(buffer[inside][::-1], axis=0)[::-1]
+            total = tails[v, age[v]] + fresh[v]
+            value = quadratic * (total**2).sum() / window**2 + linear[inside].mean()
             out[i - start, v] = value if position >= window else np.nan
     cursor[0] = position
 

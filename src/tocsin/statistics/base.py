@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from tocsin.compute import Functions
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin.execution import Executor
 from tocsin.progress import Progress, no_progress
@@ -45,7 +45,7 @@ class Setting:
     """What a statistic is prepared with."""
 
     windows: tuple[int, ...]
-    compute: ModuleType
+    compute: Functions
     executor: Executor
     rng: np.random.Generator
     progress: Progress = no_progress
@@ -79,7 +79,7 @@ class Statistic(Protocol):
     def prepare(self, points: Points, held_out: Points, setting: Setting) -> Prepared:
         """Learn what depends on the reference alone."""
 
-    def restore(self, parts: Parts, windows: tuple[int, ...], compute: ModuleType) -> Live:
+    def restore(self, parts: Parts, windows: tuple[int, ...], compute: Functions) -> Live:
         """The live statistic that `Live.parts` describes."""
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
 from typing import Any
 
 import numpy as np
 
+from tocsin.compute import Functions
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin.errors import InputError
 from tocsin.samplers import Streams
@@ -16,6 +16,9 @@ from tocsin.statistics.base import Channel, Live, NullPaths, Parts, Points, Prep
 
 Distance = Callable[[Any, Any], float]
 """D(reference points, window points): larger when they look less alike."""
+
+LARGEST = 1e38
+"""Values are cut off here, within float32."""
 
 
 @dataclass(frozen=True)
@@ -55,14 +58,15 @@ class Custom:
     def prepare(self, points: Points, held_out: Points, setting: Setting) -> Prepared:
         return PreparedCustom(points, self, setting)
 
-    def restore(self, parts: Parts, windows: tuple[int, ...], compute: ModuleType) -> Live:
+    def restore(self, parts: Parts, windows: tuple[int, ...], compute: Functions) -> Live:
         return CustomLive(parts["reference"], self, windows)
 
     def __call__(self, reference: Points, window: Points) -> float:
         value = float(self.function(reference, window))
         if not np.isfinite(value):
             raise InputError(f"The function of {self.name} returned {value}; it must return a finite number.")
-        return value
+        # Null paths are kept in float32; so is the path that is compared with their quantiles.
+        return float(np.float32(min(max(value, -LARGEST), LARGEST)))
 
 
 class PreparedCustom:
@@ -114,7 +118,7 @@ class CustomLive:
         self._recent: list[Any] = []
 
     def observe(self, points: Points, own: Int64Array | None) -> Points:
-        return points
+        return points.copy() if isinstance(points, np.ndarray) else points
 
     def advance(self, observed: Points, start: int, stop: int) -> Float64Array:
         out = np.full((stop - start, len(self.channels)), np.nan)
@@ -126,8 +130,7 @@ class CustomLive:
                     arrivals = recent[-window:]
                     numeric = isinstance(self.reference, np.ndarray)
                     value = self.statistic(self.reference, np.asarray(arrivals) if numeric else arrivals)
-                    # Null paths are kept in float32; so is the path that is compared with their quantiles.
-                    out[i - start, v] = np.float32(value)
+                    out[i - start, v] = value
         self._recent = recent
         return out
 

@@ -6,23 +6,32 @@ LSDD and the mean difference are of this kind.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 
+from tocsin.compute import Functions
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin.samplers import Streams
 from tocsin.statistics.base import Channel, NullPaths, Parts, Setting
 
-FeatureMap = Callable[[Float64Array], Float64Array]
-"""Points (n, d) to features (n, m)."""
+LARGEST = 1e140
+"""Features are cut off here: an absurd observation is heard, and its square stays finite."""
+
+
+class FeatureMap(Protocol):
+    """Points (n, d) to features (n, m), row by row: a row's features do not depend on the others in its block."""
+
+    def __call__(self, points: Float64Array) -> Float64Array: ...
 
 
 @dataclass(frozen=True)
 class Features:
-    """A feature map that can be written to a file, and how its means are compared."""
+    """A feature map, and how its means are compared.
+
+    parts: what a file must hold to make the map again.
+    """
 
     name: str
     map: FeatureMap
@@ -87,27 +96,35 @@ class PreparedFeatures:
 
     def live(self, kept: Int64Array | None) -> FeatureLive:
         if kept is None:
-            return FeatureLive(self.features, self.centre, len(self.values), self.setting.windows, self.setting.compute)
-        centre = self.centre + self.values[kept].mean(0)
-        return FeatureLive(self.features, centre, len(kept), self.setting.windows, self.setting.compute)
+            centre, count = self.centre, len(self.values)
+        else:
+            centre, count = self.centre + self.values[kept].mean(0), len(kept)
+        return FeatureLive(self.features, centre, count, self.setting.windows, self.setting.compute)
 
 
 class FeatureLive:
     """|mean of the window's features|^2, the features centred at the reference's mean."""
 
     def __init__(
-        self, features: Features, centre: Float64Array, count: int, windows: tuple[int, ...], compute: ModuleType
+        self,
+        features: Features,
+        centre: Float64Array,
+        count: int,
+        windows: tuple[int, ...],
+        compute: Functions,
     ) -> None:
         self.features, self.centre, self.count = features, centre, count
         self.channels = tuple(Channel(features.name, window) for window in windows)
         self._compute, self._windows = compute, np.array(windows, dtype=np.int64)
         self._buffer = np.zeros((4 * windows[-1], len(centre)))
         self._linear = np.zeros(4 * windows[-1])
-        self._sums = np.zeros((len(windows), len(centre)))
+        self._tails = np.zeros((len(windows), windows[-1] + 1, len(centre)))
+        self._fresh = np.zeros((len(windows), len(centre)))
+        self._age = np.zeros(len(windows), np.int64)
         self._position = np.zeros(1, np.int64)
 
     def observe(self, points: Float64Array, own: Int64Array | None) -> tuple[Float64Array, Float64Array]:
-        values = self.features.map(points) - self.centre
+        values = np.clip(self.features.map(points) - self.centre, -LARGEST, LARGEST)
         linear = values.sum(1) if self.features.signed else np.zeros(len(values))
         if own is not None:
             # Without point j the centred reference's mean is -psi_j / (N - 1).
@@ -118,17 +135,24 @@ class FeatureLive:
     def advance(self, observed: tuple[Float64Array, Float64Array], start: int, stop: int) -> Float64Array:
         out = np.empty((stop - start, len(self.channels)))
         self._compute.feature_advance(
-            self._buffer, self._linear, self._sums, self._position, self._windows,
+            self._buffer, self._linear, self._tails, self._fresh, self._age, self._position, self._windows,
             0.0 if self.features.signed else 1.0, *observed, start, stop, out,
         )  # fmt: skip
         return out
 
     def clear(self) -> None:
-        self._position[0] = 0
-        self._sums[:] = 0
+        for array in (self._tails, self._fresh, self._age, self._position):
+            array[...] = 0
 
     def state(self) -> Parts:
-        return {"buffer": self._buffer, "linear": self._linear, "sums": self._sums, "position": self._position}
+        return {
+            "buffer": self._buffer,
+            "linear": self._linear,
+            "tails": self._tails,
+            "fresh": self._fresh,
+            "age": self._age,
+            "position": self._position,
+        }
 
     def resume(self, state: Parts) -> None:
         for name, array in self.state().items():
@@ -136,3 +160,8 @@ class FeatureLive:
 
     def parts(self) -> Parts:
         return {"centre": self.centre, "count": self.count, "features": self.features.parts}
+
+    @classmethod
+    def restore(cls, features: Features, parts: Parts, windows: tuple[int, ...], compute: Functions) -> FeatureLive:
+        """The object that `parts` describes."""
+        return cls(features, parts["centre"], parts["count"], windows, compute)

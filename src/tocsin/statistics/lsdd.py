@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import ModuleType
 
 import numpy as np
 
+from tocsin.compute import Functions
 from tocsin.compute.arrays import Float64Array
 from tocsin.errors import InputError
 from tocsin.kernels import median_distance
 from tocsin.statistics.base import Live, Parts, Prepared, Setting
-from tocsin.statistics.features import FeatureLive, FeatureMap, Features, PreparedFeatures
+from tocsin.statistics.features import FeatureLive, Features, PreparedFeatures
 
 CANDIDATES = tuple(2.0**-i for i in range(10))
 """Regularisations tried, largest first."""
@@ -45,10 +45,12 @@ class LSDD:
     regularisation: float | None = None
 
     def __post_init__(self) -> None:
-        if self.centres is not None and self.centres < 1:
-            raise InputError(f"LSDD(centres={self.centres!r}): at least one centre is needed.")
+        whole = isinstance(self.centres, int | np.integer) and not isinstance(self.centres, bool)
+        if self.centres is not None and not (whole and self.centres >= 1):
+            raise InputError(f"LSDD(centres={self.centres!r}): at least one centre is needed, a whole number, or None.")
         for name, value in (("width", self.width), ("regularisation", self.regularisation)):
-            if value is not None and not (np.isfinite(value) and value > 0):
+            number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+            if value is not None and not (number and np.isfinite(value) and value > 0):
                 raise InputError(
                     f"LSDD({name}={value!r}): must be a positive number, or None to choose it from the data."
                 )
@@ -66,36 +68,42 @@ class LSDD:
 
     def prepare(self, points: Float64Array, held_out: Float64Array, setting: Setting) -> Prepared:
         width = self.width if self.width is not None else median_distance(points, setting.rng)
-        bumps = _bumps(held_out, width)
         products = bumps_products(held_out, width)
         regularisation = self.regularisation
         if regularisation is None:
-            regularisation = choose_regularisation(bumps(points), products, setting.windows[-1], setting.rng)
-        return PreparedFeatures(points, self._features(held_out, width, factor(products, regularisation)), setting)
+            bumps = Bumps(held_out, width, np.eye(len(held_out)), setting.compute)(points)
+            regularisation = choose_regularisation(bumps, products, setting.windows[-1], setting.rng)
+        features = self._features(held_out, width, factor(products, regularisation), setting.compute)
+        return PreparedFeatures(points, features, setting)
 
-    def restore(self, parts: Parts, windows: tuple[int, ...], compute: ModuleType) -> Live:
+    def restore(self, parts: Parts, windows: tuple[int, ...], compute: Functions) -> Live:
         saved = parts["features"]
-        features = self._features(saved["centres"], saved["width"], saved["factor"])
-        return FeatureLive(features, parts["centre"], parts["count"], windows, compute)
+        features = self._features(saved["centres"], saved["width"], saved["factor"], compute)
+        return FeatureLive.restore(features, parts, windows, compute)
 
-    def _features(self, centres: Float64Array, width: float, factor: Float64Array) -> Features:
-        bumps = _bumps(centres, width)
+    def _features(self, centres: Float64Array, width: float, factor: Float64Array, compute: Functions) -> Features:
         parts = {"centres": centres, "width": width, "factor": factor}
-        return Features(self.name, lambda points: bumps(points) @ factor, False, parts)
+        return Features(self.name, Bumps(centres, width, factor, compute), False, parts)
 
 
-def _bumps(centres: Float64Array, width: float) -> FeatureMap:
-    """phi_j(x) = exp(-|x - c_j|^2 / (2 width^2))."""
+@dataclass(frozen=True)
+class Bumps:
+    """phi_j(x) = exp(-|x - c_j|^2 / (2 width^2)), times the factor."""
 
-    def bumps(points: Float64Array) -> Float64Array:
-        return np.exp(-squared_distances(points, centres) / (2 * width**2))
+    centres: Float64Array
+    width: float
+    factor: Float64Array
+    compute: Functions
 
-    return bumps
+    def __call__(self, points: Float64Array) -> Float64Array:
+        bumps: Float64Array = self.compute.bumps(points, self.centres, self.width, self.factor)
+        return bumps
 
 
 def bumps_products(centres: Float64Array, width: float) -> Float64Array:
     """H_jl = exp(-|c_j - c_l|^2 / (4 width^2)); the factor (pi width^2)^(d/2) is dropped, as the paper's code did."""
-    return np.exp(-squared_distances(centres, centres) / (4 * width**2))
+    squares = np.stack([((centres - centre) ** 2).sum(1) for centre in centres])
+    return np.exp(-squares / (4 * width**2))
 
 
 def factor(products: Float64Array, regularisation: float) -> Float64Array:
@@ -116,17 +124,12 @@ def choose_regularisation(values: Float64Array, products: Float64Array, window: 
     sums = values[chosen].sum(1)
     differences = (values.sum(0) - sums) / (len(values) - window) - sums / window
     rotated = (differences @ vectors) ** 2
+    rotated = rotated[rotated.any(1)]
+    if not len(rotated):
+        return CANDIDATES[0]  # all points are equal, and any will do
     for candidate in CANDIDATES:
         plain = rotated @ (1 / (eigenvalues + candidate))
         smoothed = rotated @ (eigenvalues / (eigenvalues + candidate) ** 2)
         if float(np.mean(1 - smoothed / plain)) < RELATIVE_DIFFERENCE:
             return candidate
     return CANDIDATES[-1]
-
-
-def squared_distances(a: Float64Array, b: Float64Array) -> Float64Array:
-    """|a_i - b_j|^2, around the mean of b so that an offset of the data costs no digits."""
-    centre = b.mean(0)
-    a, b = a - centre, b - centre
-    squares: Float64Array = (a**2).sum(1)[:, None] + (b**2).sum(1) - 2 * (a @ b.T)
-    return np.maximum(squares, 0.0)

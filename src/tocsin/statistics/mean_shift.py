@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from types import ModuleType
 
 import numpy as np
 
+from tocsin.compute import Functions
 from tocsin.compute.arrays import Float64Array
 from tocsin.errors import InputError
 from tocsin.statistics.base import Live, Parts, Prepared, Setting
@@ -30,7 +30,10 @@ class MeanShift:
 
     def __post_init__(self) -> None:
         if self.direction is not None:
-            direction = tuple(float(value) for value in np.atleast_1d(np.asarray(self.direction, dtype=np.float64)))
+            try:
+                direction = tuple(float(value) for value in np.atleast_1d(np.asarray(self.direction, dtype=np.float64)))
+            except (TypeError, ValueError):
+                direction = ()
             if not all(np.isfinite(direction)) or not any(direction):
                 raise InputError(f"MeanShift(direction={self.direction!r}): a direction has finite numbers, not all 0.")
             object.__setattr__(self, "direction", direction)
@@ -47,23 +50,39 @@ class MeanShift:
         return 0
 
     def prepare(self, points: Float64Array, held_out: Float64Array, setting: Setting) -> Prepared:
-        return PreparedFeatures(points, self._features(self._matrix(points)), setting)
+        return PreparedFeatures(points, self._features(self._weights(points)), setting)
 
-    def restore(self, parts: Parts, windows: tuple[int, ...], compute: ModuleType) -> Live:
-        features = self._features(parts["features"]["matrix"])
-        return FeatureLive(features, parts["centre"], parts["count"], windows, compute)
+    def restore(self, parts: Parts, windows: tuple[int, ...], compute: Functions) -> Live:
+        return FeatureLive.restore(self._features(parts["features"]["weights"]), parts, windows, compute)
 
-    def _matrix(self, points: Float64Array) -> Float64Array:
+    def _weights(self, points: Float64Array) -> Float64Array:
+        """What each column is multiplied by."""
         if self.direction is None:
             deviation = points.std(0)
-            # A constant column has no scale of its own; any value but the constant is then a change of its own size.
-            return np.diag(1 / np.where(deviation > 0, deviation, 1.0))
+            # A constant column has no scale of its own (and a deviation of 0, or of rounding): any other value in it
+            # is then a change of its own size.
+            constant = deviation <= 1e-12 * np.abs(points).max(0)
+            return 1 / np.where(constant, 1.0, deviation)
         if len(self.direction) != points.shape[1]:
             raise InputError(
                 f"MeanShift(direction=...) has {len(self.direction)} numbers for a reference of {points.shape[1]} "
                 "columns; give one number per column."
             )
-        return np.array(self.direction)[:, None]
+        return np.array(self.direction)
 
-    def _features(self, matrix: Float64Array) -> Features:
-        return Features(self.name, lambda points: points @ matrix, self.direction is not None, {"matrix": matrix})
+    def _features(self, weights: Float64Array) -> Features:
+        signed = self.direction is not None
+        return Features(self.name, Weighted(weights, summed=signed), signed, {"weights": weights})
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """Columns times their weights; summed to a single feature, or each a feature."""
+
+    weights: Float64Array
+    summed: bool
+
+    def __call__(self, points: Float64Array) -> Float64Array:
+        with np.errstate(over="ignore"):
+            weighted = points * self.weights
+            return weighted.sum(1, keepdims=True) if self.summed else weighted

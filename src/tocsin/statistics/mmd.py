@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import ModuleType
 
+from tocsin.compute import Functions
 from tocsin.errors import InputError, StorageError
 from tocsin.kernels import Gaussian, Kernel
 from tocsin.statistics.base import Live, Parts, Points, Prepared, Setting
@@ -59,7 +59,7 @@ class MMD:
             return PreparedGaussian(points, self.kernel.widths(points, setting.rng), setting)
         return PreparedCallable(points, self.kernel, setting)
 
-    def restore(self, parts: Parts, windows: tuple[int, ...], compute: ModuleType) -> Live:
+    def restore(self, parts: Parts, windows: tuple[int, ...], compute: Functions) -> Live:
         if parts["kind"] == "gaussian":
             return GaussianLive.restore(parts, windows, compute)
         if self.kernel is None or isinstance(self.kernel, Gaussian):

@@ -84,7 +84,7 @@ class CallableLive:
             themselves = np.flatnonzero(own >= 0)
             kernels[themselves, own[themselves]] = 0
             met[themselves] -= 1
-        return points, -2 * kernels.sum(1) / met
+        return points.copy() if isinstance(points, np.ndarray) else points, -2 * kernels.sum(1) / met
 
     def advance(self, observed: tuple[Points, Float64Array], start: int, stop: int) -> Float64Array:
         points, linear = observed

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from types import ModuleType
 
 import numpy as np
 
+from tocsin.compute import Functions
 from tocsin.compute.arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from tocsin.execution import Threads
 from tocsin.kernels import ScaledPoints
@@ -50,8 +50,8 @@ class PreparedGaussian:
         heard = np.ones((len(widths), len(setting.windows)), dtype=bool)
         if selective:
             heard = _can_speak(self.row_sums.mean(1) / (len(points) - 1), setting.window_array)
-            kept = heard.any(1)
-            self.scaled = ScaledPoints(centre, tuple(np.array(widths)[kept]))
+            kept = np.flatnonzero(heard.any(1))
+            self.scaled = ScaledPoints(centre, tuple(widths[i] for i in kept))
             self.multipliers, self.row_sums, heard = self.scaled.multipliers, self.row_sums[kept], heard[kept]
         self.heard = np.flatnonzero(heard)
         self.channels = _channels(setting.windows, self.scaled.widths, self.heard)
@@ -123,7 +123,7 @@ class GaussianLive:
         scaled: ScaledPoints,
         heard: Int64Array,
         windows: tuple[int, ...],
-        compute: ModuleType,
+        compute: Functions,
     ) -> None:
         self.channels = _channels(windows, scaled.widths, heard)
         self.points, self.offset, self.scaled, self.heard = points, offset, scaled, heard
@@ -182,7 +182,7 @@ class GaussianLive:
         }
 
     @classmethod
-    def restore(cls, parts: Parts, windows: tuple[int, ...], compute: ModuleType) -> GaussianLive:
+    def restore(cls, parts: Parts, windows: tuple[int, ...], compute: Functions) -> GaussianLive:
         scaled = ScaledPoints(parts["centre"], tuple(parts["widths"]))
         return cls(parts["points"], parts["offset"], scaled, parts["heard"], windows, compute)
 
