@@ -110,6 +110,10 @@ class Live(Protocol):
     """A statistic at work: what it keeps of the reference, and the recent points."""
 
     @property
+    def may_fail(self) -> bool:
+        """Whether `advance` calls functions of the user's, which may raise anything."""
+
+    @property
     def channels(self) -> tuple[Channel, ...]: ...
 
     def observe(self, points: Points, own: Int64Array | None) -> Any:

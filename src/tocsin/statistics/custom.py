@@ -112,6 +112,8 @@ class PreparedCustom:
 class CustomLive:
     """The function, computed anew at each step."""
 
+    may_fail = True
+
     def __init__(self, reference: Points, statistic: Custom, windows: tuple[int, ...]) -> None:
         self.reference, self.statistic, self._windows = reference, statistic, windows
         self.channels = tuple(Channel(statistic.name, window) for window in windows)

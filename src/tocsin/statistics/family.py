@@ -46,13 +46,18 @@ class LiveFamily:
     def advance(self, observed: list[Any], start: int, stop: int) -> Float64Array:
         if len(self.members) == 1:
             return self.members[0].advance(observed[0], start, stop)
-        before = copy.deepcopy(self.state())
+        # Those that may fail go first; if one does, those before it go back, and the others have not moved.
+        fragile = [member for member in self.members if member.may_fail]
+        before = [copy.deepcopy(member.state()) for member in fragile]
+        parts: dict[int, Float64Array] = {}
         try:
-            parts = [m.advance(seen, start, stop) for m, seen in zip(self.members, observed, strict=True)]
+            for i in sorted(range(len(self.members)), key=lambda i: not self.members[i].may_fail):
+                parts[i] = self.members[i].advance(observed[i], start, stop)
         except BaseException:
-            self.resume(before)
+            for member, state in zip(fragile, before, strict=True):
+                member.resume(state)
             raise
-        return np.concatenate(parts, axis=1)
+        return np.concatenate([parts[i] for i in range(len(self.members))], axis=1)
 
     def clear(self) -> None:
         for member in self.members:

@@ -105,6 +105,8 @@ class PreparedFeatures:
 class FeatureLive:
     """|mean of the window's features|^2, the features centred at the reference's mean."""
 
+    may_fail = False
+
     def __init__(
         self,
         features: Features,

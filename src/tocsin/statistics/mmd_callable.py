@@ -70,6 +70,8 @@ class PreparedCallable:
 class CallableLive:
     """As `GaussianLive`, calling the user's kernel."""
 
+    may_fail = True
+
     def __init__(self, reference: Points, offset: float, kernel: Kernel, windows: tuple[int, ...]) -> None:
         self.reference, self.offset, self.kernel = reference, offset, kernel
         self.channels = _channels(windows)

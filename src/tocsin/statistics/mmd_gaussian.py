@@ -116,6 +116,8 @@ class PreparedGaussian:
 class GaussianLive:
     """S_t = A + C_t / (W (W - 1)) - 2 mean_{window} c(z), c(z) = mean_i k(x_i, z): one kernel row a step."""
 
+    may_fail = False
+
     def __init__(
         self,
         points: Float32Array,
