@@ -8,7 +8,7 @@ import numpy as np
 
 from tocsin.compute.arrays import Float32Array
 from tocsin.compute.jit import jit
-from tocsin.compute.numba_ import exponential
+from tocsin.compute.numba_pairs import exponential
 from tocsin.execution import Threads
 
 
