@@ -11,7 +11,7 @@ from __future__ import annotations
 import io
 import json
 import os
-import tempfile
+import secrets
 import zipfile
 from dataclasses import fields
 from pathlib import Path
@@ -43,12 +43,9 @@ def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
         raise StorageError(
             f"Cannot write {path}: it is a folder, a device or a pipe, and would be replaced. Name a file."
         )
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        handle, temporary = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
-    except OSError as error:
-        raise StorageError(f"Cannot write {target}: {error.strerror}.") from error
-    try:
-        with os.fdopen(handle, "wb") as file:
+        with temporary.open("xb") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
                 archive.writestr(DESCRIPTION, description)
                 for i, array in enumerate(arrays):
@@ -57,19 +54,16 @@ def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
                     archive.writestr(f"{i}.npy", member.getvalue())
             file.flush()
             os.fsync(file.fileno())
-        Path(temporary).chmod(target.stat().st_mode & 0o777 if target.exists() else 0o666 & ~_umask())
-        Path(temporary).replace(target)
+        if target.exists():
+            temporary.chmod(target.stat().st_mode & 0o777)
+        temporary.replace(target)
     except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise StorageError(f"Cannot write {target}: {error.strerror}. What was there is still there.") from error
+            raise StorageError(
+                f"Cannot write {target}: {error.strerror}. If it was there before, it still is."
+            ) from error
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 class Content:

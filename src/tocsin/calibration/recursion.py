@@ -123,7 +123,9 @@ class _Joined:
 
 
 def _split(records: Records, edges: Int64Array) -> Iterator[_Joined]:
-    order = np.argsort(records.stretch.astype(np.int16), kind="stable")  # of 16 bits it is a radix sort
+    # Of 16 bits it is a radix sort.
+    key = records.stretch.astype(np.int16) if len(edges) < 2**15 else records.stretch
+    order = np.argsort(key, kind="stable")
     bounds = np.searchsorted(records.stretch[order], np.arange(len(edges)))
     for b, length in enumerate(np.diff(edges)):
         here = order[bounds[b] : bounds[b + 1]]

@@ -35,7 +35,8 @@ class MMD:
     kernel: Gaussian | Kernel | None = None
 
     def __post_init__(self) -> None:
-        if not (self.kernel is None or isinstance(self.kernel, Gaussian) or callable(self.kernel)):
+        function = callable(self.kernel) and not isinstance(self.kernel, type)
+        if not (self.kernel is None or isinstance(self.kernel, Gaussian) or function):
             raise InputError(
                 f"MMD(kernel={self.kernel!r}): a kernel is Gaussian(...) or a function k(X, Y) that returns a "
                 "matrix. For a width, write Gaussian(width=...)."
