@@ -376,8 +376,9 @@ def _expected_live(case: Case, oracle: Oracle, window: int, seen: Floats, own: l
         recent, theirs = seen[t - window : t], own[t - window : t]
         if oracle.warm is not None and max(theirs) >= 0:
             path[t - 1] = oracle.warm(recent, theirs)
-        else:
-            path[t - 1] = oracle.distance(case.points, recent)
+        else:  # A function of two samples cannot leave out single comparisons: the point leaves the reference.
+            present = [place for place in theirs if place >= 0]
+            path[t - 1] = oracle.distance(np.delete(case.points, present, axis=0), recent)
     return path
 
 

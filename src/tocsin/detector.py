@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import math
 import os
 import warnings
@@ -16,7 +15,7 @@ from typing import Any, Literal, Self, get_args
 import numpy as np
 
 from tocsin import compute, storage, validation
-from tocsin.calibration.normalise import Normaliser, coin, coins
+from tocsin.calibration.normalise import Normaliser, atom_in_tail, coin, coins
 from tocsin.calibration.plan import Mode, make_plan
 from tocsin.calibration.result import Calibration
 from tocsin.calibration.run import calibrate
@@ -26,14 +25,17 @@ from tocsin.execution import Threads
 from tocsin.outcomes import Outcome, Outcomes
 from tocsin.progress import progress_bar
 from tocsin.samplers import DrawnStreams
-from tocsin.statistics.base import Channel, Points, Setting, Statistic, choose
+from tocsin.statistics.base import Channel, Points, Setting, Statistic, choose, snapshot
 from tocsin.statistics.family import LiveFamily, PreparedFamily
 from tocsin.statistics.mmd import MMD
 
 Start = Literal["warm", "cold"]
 
-PREPARE, REFERENCES, START = 3, 4, 5
+PREPARE, REFERENCES, START, ATOMS = 3, 4, 5, 6
 """Which part of a detector's life a seed is for (1 and 2 are the calibration's)."""
+
+ATOM_WINDOWS = 10_000
+"""Windows drawn to see whether a discrete reference gives its statistics atoms that matter."""
 
 OPTIONS = ("ert", "window", "calibration", "start", "error", "paths", "seed", "backend")
 
@@ -53,29 +55,26 @@ class _Fitted:
     windows: tuple[int, ...]
     reference: Points
     kept: Int64Array | None
-    leaves_out: bool
     start: Start
     seed: int
     run: int = 0
     time: int = 0
     alarm: Outcome | None = None
 
-    def starters(self) -> tuple[Int64Array, Int64Array | None]:
-        """Reference points that a warm start may draw, and the place of each among those compared with (-1: none).
+    def places(self) -> Int64Array | None:
+        """Where each reference point is among those compared with (-1: it is not); None in a discrete reference.
 
-        As in the null streams, no point meets itself, but in a discrete reference. A statistic that cannot leave a
-        point out of a comparison draws from the points that it does not compare with.
+        A warm start draws from all reference points. As in the null streams, none of them meets itself, but for those
+        of a discrete reference.
         """
-        everyone = np.arange(len(self.reference))
         if self.calibration.references == "direct":
-            return everyone, None
+            return None
+        everyone = np.arange(len(self.reference))
         if self.kept is None:
-            return everyone, everyone
-        if not self.leaves_out:
-            return np.delete(everyone, self.kept), None
+            return everyone
         place = np.full(len(everyone), -1)
         place[self.kept] = np.arange(len(self.kept))
-        return everyone, place
+        return place
 
     @cached_property
     def width(self) -> int | None:
@@ -83,10 +82,24 @@ class _Fitted:
         return self.reference.shape[1] if isinstance(self.reference, np.ndarray) else None
 
 
+def _has_atoms(
+    prepared: PreparedFamily,
+    points: Points,
+    ert: float,
+    windows: tuple[int, ...],
+    seed: int,
+    functions: compute.Functions,
+) -> bool:
+    """Whether ties decide alarms, judged by windows drawn from the reference."""
+    sampler = DrawnStreams(len(points), windows[-1], copies=1)
+    streams = sampler.draw(np.random.default_rng([seed, ATOMS]), ATOM_WINDOWS, functions)
+    return atom_in_tail(prepared.direct_paths()(streams)[:, :, 0], 1 / ert)
+
+
 @contextmanager
 def _all_or_nothing(fitted: _Fitted) -> Iterator[None]:
     """If a user's function fails, or is interrupted, the detector is as it was."""
-    before = fitted.run, fitted.time, fitted.alarm, copy.deepcopy(fitted.live.state())
+    before = fitted.run, fitted.time, fitted.alarm, snapshot(fitted.live.state())
     try:
         yield
     except BaseException:
@@ -220,7 +233,8 @@ class Detector:
                 windows,
                 len(points),
                 bootstraps=prepared.bootstraps,
-                discrete=validation.few_distinct(points),
+                discrete=validation.few_distinct(points)
+                and _has_atoms(prepared, points, ert, windows, seed, functions),
                 error=error,
                 paths=paths,
             )
@@ -241,11 +255,12 @@ class Detector:
                 len(prepared.channels),
                 seed=seed,
                 compute=functions,
-                executor=executor,
+                # A function of the user's may not be made for threads, and would gain nothing from them.
+                executor=executor if prepared.bootstraps or workers is not None else Threads(1),
                 progress=report,
             )
         fitted = _Fitted(
-            live, normaliser, calibration, windows, points, kept, prepared.bootstraps, self.start, seed
+            live, normaliser, calibration, windows, points, kept, self.start, seed
         )  # fmt: skip
         self._begin(fitted, run=0)
         self._fitted = fitted
@@ -302,7 +317,7 @@ class Detector:
             rang = np.flatnonzero(piece.alarm)
             if len(rang):
                 # What was taken in after the alarm is forgotten with the rest of the run.
-                piece, size = piece.first(int(rang[0]) + 1), SHORTEST_PIECE
+                piece, size = piece[: int(rang[0]) + 1], SHORTEST_PIECE
                 self.reset()
             pieces.append(piece)
             position += len(piece)
@@ -321,10 +336,10 @@ class Detector:
             return
         # The prepended window of the paper: reference points, drawn until the test that they alone make is quiet.
         rng = np.random.default_rng([fitted.seed, START, run])
-        starters, place = fitted.starters()
+        places = fitted.places()
         for _ in range(MOST_STARTS):
-            chosen = rng.choice(starters, fitted.windows[-1], replace=False)
-            points, own = choose(fitted.reference, chosen), None if place is None else place[chosen]
+            chosen = rng.choice(len(fitted.reference), fitted.windows[-1], replace=False)
+            points, own = choose(fitted.reference, chosen), None if places is None else places[chosen]
             channels = fitted.live.advance(fitted.live.observe(points, own), 0, len(chosen))[-1:]
             statistic, _ = fitted.normaliser.statistics(channels, rng.random(1))
             if statistic[0] <= fitted.calibration.thresholds[0]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import overload
 
 import numpy as np
 
@@ -31,7 +32,9 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Outcomes:
-    """The outcomes of a block of observations, an array entry each; indexing or iterating gives `Outcome`s.
+    """The outcomes of a block of observations, an array entry each.
+
+    Indexing or iterating gives `Outcome`s, slicing `Outcomes`.
 
     loudest: index into `channels` of the channel that spoke.
     """
@@ -46,7 +49,17 @@ class Outcomes:
     def __len__(self) -> int:
         return len(self.time)
 
-    def __getitem__(self, i: int) -> Outcome:
+    @overload
+    def __getitem__(self, i: int) -> Outcome: ...
+
+    @overload
+    def __getitem__(self, i: slice) -> Outcomes: ...
+
+    def __getitem__(self, i: int | slice) -> Outcome | Outcomes:
+        if isinstance(i, slice):
+            return Outcomes(
+                self.time[i], self.alarm[i], self.statistic[i], self.threshold[i], self.loudest[i], self.channels
+            )
         full = not np.isnan(self.statistic[i])
         return Outcome(
             int(self.time[i]),
@@ -56,16 +69,11 @@ class Outcomes:
             self.channels[self.loudest[i]] if full else None,
         )
 
-    def first(self, count: int) -> Outcomes:
-        """The first `count` of them."""
-        return Outcomes(
-            self.time[:count],
-            self.alarm[:count],
-            self.statistic[:count],
-            self.threshold[:count],
-            self.loudest[:count],
-            self.channels,
-        )
+    @property
+    def channel(self) -> list[Channel | None]:
+        """The channel that spoke, of each observation; None while windows fill."""
+        full = ~np.isnan(self.statistic)
+        return [self.channels[k] if spoke else None for k, spoke in zip(self.loudest, full, strict=True)]
 
     @classmethod
     def join(cls, pieces: Sequence[Outcomes]) -> Outcomes:

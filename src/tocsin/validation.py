@@ -176,7 +176,8 @@ def _numbers(values: Any) -> Float64Array:
     try:
         array = np.asarray(values)
         if array.dtype.kind in "biuf":
-            return array.astype(np.float64, copy=False)
+            # In one layout, and writeable: compiled functions would be compiled anew for any other.
+            return np.require(array, np.float64, ["C", "W"])
     except ValueError:
         pass
     raise InputError(

@@ -16,6 +16,9 @@ TIE_BREAKER = 2.0**-16
 rounding of float32 kernels, far below anything that a detection depends on. On data with atoms it is the coin that
 rings with the right probability when a statistic sits exactly on its threshold; elsewhere it changes nothing."""
 
+SHORTEST_TAIL, LARGEST_ATOM = 50, 0.5
+"""Values that count as the upper tail, at least, and the part of it that one atom may hold and still be ignored."""
+
 RUN_STRIDE, TEST_STRIDE, MASK = 0xD1342543DE82EF95, 0x9E3779B97F4A7C15, 2**64 - 1
 MIXERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
@@ -36,7 +39,8 @@ class Normaliser:
         tail = max(alpha / len(flat), LEAST_TAIL)
         scale = np.quantile(flat, 1 - tail, axis=1) - centre
         # A channel that never moves (say, a window that sees one constant value) cannot ring: any scale will do.
-        scale = np.where(scale > 0, scale, np.maximum(np.abs(flat).max(1), 1.0))
+        largest = np.abs(flat).max(1)
+        scale = np.where(scale > 0, scale, np.where(largest > 0, largest, 1.0))
         if len(flat) == 1:
             return cls(np.zeros(1), np.ones(1), TIE_BREAKER * float(scale[0]))
         return cls(centre, scale, TIE_BREAKER)
@@ -63,6 +67,24 @@ class Normaliser:
         scores = (channels - self.centre) / self.scale
         loudest = int(scores.argmax())
         return float(scores[loudest]) + self.tie * coin, loudest
+
+
+def atom_in_tail(channels: Float32Array, alpha: float) -> bool:
+    """Whether one value holds most of a channel's upper tail, so that its ties decide alarms; from (channels, n).
+
+    Channels whose atoms are finer can be calibrated as if they had none: which side of the threshold an atom falls on
+    then matters little.
+    """
+    size = max(int(alpha * channels.shape[1]), SHORTEST_TAIL)
+    for values in channels.astype(np.float64):
+        tail = np.sort(values)[-size:]
+        rounding = TIE_BREAKER * max(float(tail[-1] - np.median(values)), np.finfo(np.float64).tiny)
+        starts = np.concatenate([[0], np.flatnonzero(np.diff(tail) > rounding) + 1, [size]])
+        # The tail is cut inside an atom; all of that one counts.
+        longest = max(int(np.diff(starts).max()), int((np.abs(values - tail[0]) <= rounding).sum()))
+        if longest > LARGEST_ATOM * size:
+            return True
+    return False
 
 
 def coin(seed: int, run: int, test: int) -> float:

@@ -23,6 +23,12 @@ places depend on the reference: there, streams must meet the very reference that
 PAPER_PATHS = 25_000
 """Paths of the paper's experiments, and the default of its two modes."""
 
+MOST_PATHS = 4_000_000
+"""More streams than this are refused: their records would fill the memory."""
+
+FEWEST_ALARMS = 0.5
+"""A threshold that is expected to rest on fewer alarms says nothing at all."""
+
 STEADY_WINDOWS = 4
 """Tests after the transient, in windows. Longer paths spend less on filling the window, shorter ones are more, which
 the thresholds of the first tests need."""
@@ -92,7 +98,19 @@ def make_plan(
             sampler = SplitStreams(count, length)
         edges = transient_edges(widest, steady)
         reach_steady, ring = (1 - alpha) ** widest, 1 - (1 - alpha) ** steady
-        paths = paths or math.ceil(1 / (error**2 * reach_steady * ring))
+        needed = math.ceil(1 / (error**2 * reach_steady * ring))
+        if paths is None and needed > MOST_PATHS:
+            raise InputError(
+                f"ert={ert:g} would take {needed:,} simulated streams for an error of {error:.1%}, and at most "
+                f"{MOST_PATHS:,} are simulated. Ask for a shorter expected run time or a larger error=..., or give "
+                "paths=... to insist."
+            )
+        if paths is not None and paths * reach_steady * ring < FEWEST_ALARMS:
+            raise InputError(
+                f"paths={paths} is too few for ert={ert:g}: not one of them need ring in the time simulated. Give "
+                f"{math.ceil(100 / (reach_steady * ring)):,} or more, or none, to have their number chosen."
+            )
+        paths = paths or needed
     elif mode == "paper":
         sampler, edges = SplitStreams(count, 2 * widest - 1), np.arange(widest + 1)
         paths = paths or PAPER_PATHS

@@ -82,7 +82,7 @@ def command(files: Annotated[Path | None, Files] = None) -> None:
         ],
     )
     out.print()
-    out.print(plot(outcomes.first(alarm), BEFORE))
+    out.print(plot(outcomes[:alarm], BEFORE))
     out.print("[bold]Try it in Python[/bold]")
     out.print(NEXT_IN_PYTHON, markup=False, soft_wrap=True)
     out.print("[bold]or in a shell[/bold]")
@@ -97,6 +97,7 @@ def _pump(rng: np.random.Generator, count: int, together: float) -> Float64Array
 
 
 def _write(folder: Path, reference: Float64Array, stream: Float64Array) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
     for name, rows in (("reference.csv", reference), ("stream.csv", stream)):
         common.must_be_writable(folder / name)
         np.savetxt(folder / name, rows, fmt="%.4f", delimiter=",", header="flow,pressure", comments="")

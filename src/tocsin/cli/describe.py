@@ -84,7 +84,10 @@ def channels(detector: Detector) -> str:
 def precision(detector: Detector) -> str:
     """How well the thresholds are known."""
     calibration = detector.calibration_
-    return f"Monte Carlo error of the false alarm rate {calibration.error:.1%} (one standard deviation)"
+    return (
+        f"Monte Carlo error of the false alarm rate {calibration.error:.1%} (one standard deviation); what the "
+        "reference lacks in size comes on top"
+    )
 
 
 def method(detector: Detector) -> str:

@@ -13,7 +13,7 @@ CHUNK = 8 * STRIP
 
 @exact
 def exponential(x: np.float32) -> np.float32:
-    """exp(x) for x <= 0 to 1e-7: powers of two by their bits, a polynomial of degree 7 for the rest; 0 below -87."""
+    """exp(x) for x <= 0 to 1e-7: powers of two by their bits, a polynomial for the rest; exp(-87) below -87."""
     if x < np.float32(-87.0):
         x = np.float32(-87.0)
     n = np.floor(x * np.float32(1.4426950408889634) + np.float32(0.5))

@@ -91,7 +91,7 @@ class Prepared(Protocol):
 
     @property
     def bootstraps(self) -> bool:
-        """Whether `bootstrap_paths` exists; the other two always do."""
+        """Whether `bootstrap_paths` exists; the other two always do. Only then may paths be asked for in threads."""
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
         """Paths against pseudo-references, given as (N, G) counts of the reference points."""
@@ -136,6 +136,17 @@ class Live(Protocol):
 
     def parts(self) -> Parts:
         """What a file must hold to build this object again; `state` not included."""
+
+
+def snapshot(state: Parts) -> Parts:
+    """A copy that `advance` cannot reach: of arrays and lists, not of a user's objects in them."""
+    copies: Parts = {}
+    for name, value in state.items():
+        if isinstance(value, dict):
+            copies[name] = snapshot(value)
+        else:
+            copies[name] = value.copy() if isinstance(value, np.ndarray | list) else value
+    return copies
 
 
 def choose(points: Points, indices: Int64Array) -> Points:

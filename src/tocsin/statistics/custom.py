@@ -118,32 +118,44 @@ class CustomLive:
         self.reference, self.statistic, self._windows = reference, statistic, windows
         self.channels = tuple(Channel(statistic.name, window) for window in windows)
         self._recent: list[Any] = []
+        self._own: list[int] = []
 
-    def observe(self, points: Points, own: Int64Array | None) -> Points:
-        return points.copy() if isinstance(points, np.ndarray) else points
+    def observe(self, points: Points, own: Int64Array | None) -> tuple[Points, list[int]]:
+        places = [-1] * len(points) if own is None else own.tolist()
+        return points.copy() if isinstance(points, np.ndarray) else points, places
 
-    def advance(self, observed: Points, start: int, stop: int) -> Float64Array:
+    def advance(self, observed: tuple[Points, list[int]], start: int, stop: int) -> Float64Array:
+        points, places = observed
         out = np.full((stop - start, len(self.channels)), np.nan)
-        recent = list(self._recent)
+        recent, own = list(self._recent), list(self._own)
         for i in range(start, stop):
-            recent = [*recent, observed[i]][-self._windows[-1] :]
+            recent = [*recent, points[i]][-self._windows[-1] :]
+            own = [*own, places[i]][-self._windows[-1] :]
             for v, window in enumerate(self._windows):
                 if len(recent) >= window:
                     arrivals = recent[-window:]
                     numeric = isinstance(self.reference, np.ndarray)
-                    value = self.statistic(self.reference, np.asarray(arrivals) if numeric else arrivals)
-                    out[i - start, v] = value
-        self._recent = recent
+                    compared = self._without(own[-window:])
+                    out[i - start, v] = self.statistic(compared, np.asarray(arrivals) if numeric else arrivals)
+        self._recent, self._own = recent, own
         return out
 
+    def _without(self, own: list[int]) -> Points:
+        """The reference, without the points that are themselves in the window (after a warm start)."""
+        present = [place for place in own if place >= 0]
+        if not present:
+            return self.reference
+        return choose(self.reference, np.delete(np.arange(len(self.reference)), present))
+
     def clear(self) -> None:
-        self._recent = []
+        self._recent, self._own = [], []
 
     def state(self) -> Parts:
-        return {"recent": np.asarray(self._recent) if isinstance(self.reference, np.ndarray) else self._recent}
+        recent = np.asarray(self._recent) if isinstance(self.reference, np.ndarray) else self._recent
+        return {"recent": recent, "own": self._own}
 
     def resume(self, state: Parts) -> None:
-        self._recent = list(state["recent"])
+        self._recent, self._own = list(state["recent"]), list(state["own"])
 
     def parts(self) -> Parts:
         return {"reference": self.reference}

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import numpy as np
 
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin.samplers import Streams
-from tocsin.statistics.base import Channel, Live, NullPaths, Parts, Points, Prepared
+from tocsin.statistics.base import Channel, Live, NullPaths, Parts, Points, Prepared, snapshot
 
 
 class PreparedFamily:
@@ -48,7 +47,7 @@ class LiveFamily:
             return self.members[0].advance(observed[0], start, stop)
         # Those that may fail go first; if one does, those before it go back, and the others have not moved.
         fragile = [member for member in self.members if member.may_fail]
-        before = [copy.deepcopy(member.state()) for member in fragile]
+        before = [snapshot(member.state()) for member in fragile]
         parts: dict[int, Float64Array] = {}
         try:
             for i in sorted(range(len(self.members)), key=lambda i: not self.members[i].may_fail):

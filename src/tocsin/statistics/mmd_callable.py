@@ -34,6 +34,11 @@ class PreparedCallable:
         for start in range(0, len(points), 256):
             rows = choose(points, np.arange(start, min(start + 256, len(points))))
             self.table[start : start + 256] = evaluate(kernel, rows, points)
+        if not np.allclose(self.table, self.table.T, rtol=1e-4, atol=1e-6 * float(np.abs(self.table).max())):
+            raise InputError(
+                "The kernel is not symmetric: k(x, y) and k(y, x) differ for some reference points. A discrepancy of "
+                "means needs k(x, y) = k(y, x); use the mean of the two."
+            )
         self.diagonal = np.diag(self.table).astype(np.float64)[None]
         np.fill_diagonal(self.table, 0)
         self.row_sums = self.table.sum(1, dtype=np.float64)[None]

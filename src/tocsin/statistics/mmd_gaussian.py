@@ -132,7 +132,7 @@ class GaussianLive:
         self._everything = len(scaled.widths) * len(windows)
         self._compute, self._executor, self._scale = compute, Threads(), scaled.scale
         self._windows, self._multipliers = np.array(windows, dtype=np.int64), scaled.multipliers
-        self._columns = _columns(points)
+        self._columns, self._stranger = _columns(points), np.array([-1])
         capacity, widths = 4 * windows[-1], len(scaled.widths)
         self._buffer = np.zeros((points.shape[1], capacity + PADDING), np.float32)
         self._ahead = np.zeros((widths, capacity), np.float32)
@@ -140,7 +140,10 @@ class GaussianLive:
         self._position = np.zeros(1, np.int64)
 
     def observe(self, points: Float64Array, own: Int64Array | None) -> tuple[Float32Array, Float64Array]:
-        own = np.full(len(points), -1) if own is None else own
+        if len(points) == 1 and own is None:
+            own = self._stranger
+        elif own is None:
+            own = np.full(len(points), -1)
 
         def some(start: int) -> tuple[Float32Array, Float64Array]:
             rows = slice(start, start + QUERIES)
