@@ -133,10 +133,11 @@ def test_passage_curve_counts_first_passages(paths: Paths) -> None:
 
 @given(paths=many_paths, ert=expected_run_times)
 def test_alarms_and_tests_behind_a_threshold(paths: Paths, ert: float) -> None:
-    """They lie between those counted at the values on either side of the threshold."""
+    """They lie between those counted at the records on either side of the threshold (other values change nothing)."""
     values = paths.values
-    (stretch,) = thresholds(_records(values, [0, paths.tests]), np.array([0, paths.tests]), 1 / ert)
-    seen = np.unique(values)
+    records = _records(values, [0, paths.tests])
+    (stretch,) = thresholds(records, np.array([0, paths.tests]), 1 / ert)
+    seen = np.unique(records.value)
     below, above = seen[seen <= stretch.threshold].max(), seen[seen >= stretch.threshold].min()
     low, high = naive.first_passages(values, below), naive.first_passages(values, above)
     if below < above:
