@@ -427,10 +427,11 @@ class Detector:
             return head
         fitted, calibration = self._fitted, self._fitted.calibration
         shape = f"{len(fitted.reference)} points" + (f" of {fitted.width} columns" if fitted.width else "")
+        channels = len(fitted.live.channels)
         state = "quiet" if fitted.alarm is None else f"rang at {fitted.alarm.time}"
         return (
             f"<{head} fitted to {shape}: windows {', '.join(map(str, fitted.windows))}, "
-            f"{len(fitted.live.channels)} channels, threshold {calibration.threshold:.4g} "
+            f"{channels} channel{'s' * (channels > 1)}, threshold {calibration.threshold:.4g} "
             f"(Monte Carlo error {calibration.error:.1%}); time {fitted.time}, {state}>"
         )
 
