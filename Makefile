@@ -34,6 +34,7 @@ bench: $(READY)  ## Speed, side by side with alibi-detect in an environment of i
 
 results: $(READY)  ## The accuracy and power figures of docs/results/core.md (about half an hour)
 	$(BIN)/python -m benchmarks.promise
+	$(BIN)/python -m benchmarks.discrete
 	$(BIN)/python -m benchmarks.power
 
 clean:  ## Remove what was made
