@@ -1,0 +1,62 @@
+"""What a user is kept from: kernels that are not, fits that never end, surprises with threads and compilers."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tocsin import MMD, Custom, Detector, Gaussian, InputError
+from tocsin.calibration import plan
+from tocsin.compute import numba_
+from tocsin.compute.arrays import Array
+
+ROWS = np.random.default_rng(0).normal(size=(60, 2))
+
+
+def test_a_kernel_must_be_symmetric() -> None:
+    """Null paths and live ones would otherwise ask it in different orders."""
+
+    def lopsided(X: Array, Y: Array) -> Array:
+        return np.asarray(np.exp(-np.abs(X[:, None] - Y[None]).sum(-1)) * (1 + 0.1 * X[:, None, 0]))
+
+    with pytest.raises(InputError, match=r"not symmetric.*use the mean of the two"):
+        Detector(30, MMD(lopsided), window=5, paths=60).fit(ROWS)
+
+
+def test_a_fit_that_would_not_end_is_refused() -> None:
+    """Rather than fill the memory; a number of paths that is given is taken as meant."""
+    with pytest.raises(InputError, match=r"ert=1e\+09 would take [\d,]+ simulated streams.*error=.*paths="):
+        Detector(1e9, window=5).fit(ROWS)
+    options: dict[str, Any] = {"bootstraps": True, "discrete": False, "error": 0.02}
+    assert plan.make_plan("steady", 1e9, (5,), 60, **options, paths=10**9).paths == 10**9
+
+
+def test_a_users_function_is_not_called_from_threads() -> None:
+    """It may hold a cache or a model; unless workers are asked for."""
+    callers = set()
+
+    def gap(X: Array, Y: Array) -> float:
+        callers.add(threading.get_ident())
+        return abs(float(X.mean() - Y.mean()))
+
+    Detector(20, Custom(gap), window=4, paths=300, seed=0).fit(ROWS)
+    assert callers == {threading.get_ident()}
+
+
+def test_rows_in_any_layout_compile_nothing_new() -> None:
+    """A pause to compile in mid-stream would be an outage."""
+    compiled: Any = numba_.gaussian_observe
+    detector = Detector(30, MMD(Gaussian()), window=5, paths=60, seed=0).fit(ROWS)
+    detector.update(ROWS[0])
+    before = len(compiled.signatures)
+    frozen = ROWS[1].copy()
+    frozen.flags.writeable = False
+    blocks = np.asfortranarray(ROWS[:4])
+    blocks.flags.writeable = False
+    detector.update(frozen)
+    detector.update(np.repeat(ROWS[2], 2)[::2])
+    detector.update_many(blocks)
+    assert len(compiled.signatures) == before
