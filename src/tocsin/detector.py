@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import math
 import os
 import warnings
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from functools import cached_property
-from inspect import signature
-from typing import Any, Literal, Self, get_args
+from collections.abc import Sequence
+from typing import Any, Self, get_args
 
 import numpy as np
 
-from tocsin import compute, storage, validation
-from tocsin.calibration.normalise import Normaliser, atom_in_tail, coin, coins
+from tocsin import compute, validation
+from tocsin.calibration.normalise import atom_in_tail
 from tocsin.calibration.plan import Mode, make_plan
 from tocsin.calibration.result import Calibration
 from tocsin.calibration.run import calibrate
-from tocsin.compute.arrays import Float64Array, Int64Array
-from tocsin.errors import InputError, NotFittedError, ReferenceWarning
+from tocsin.compute.arrays import Int64Array
+from tocsin.errors import InputError, ReferenceWarning
 from tocsin.execution import Threads
-from tocsin.outcomes import Outcome, Outcomes
 from tocsin.progress import progress_bar
 from tocsin.samplers import DrawnStreams
-from tocsin.statistics.base import Channel, Points, Setting, Statistic, choose, snapshot
+from tocsin.statistics.base import Parts, Points, Setting, Statistic, choose
 from tocsin.statistics.family import LiveFamily, PreparedFamily
 from tocsin.statistics.mmd import MMD
-
-Start = Literal["warm", "cold"]
+from tocsin.watching import Fitted, Start, Watcher
 
 PREPARE, REFERENCES, START, ATOMS = 3, 4, 5, 6
 """Which part of a detector's life a seed is for (1 and 2 are the calibration's)."""
@@ -37,49 +30,23 @@ PREPARE, REFERENCES, START, ATOMS = 3, 4, 5, 6
 ATOM_WINDOWS = 10_000
 """Windows drawn to see whether a discrete reference gives its statistics atoms that matter."""
 
-OPTIONS = ("ert", "window", "calibration", "start", "error", "paths", "seed", "backend")
-
 MOST_STARTS = 10_000
 
-SHORTEST_PIECE = 32
-"""Observations tested at once after a reset; twice as many each time, since what follows an alarm is tested again."""
 
+def _places(fitted: Fitted[Calibration]) -> Int64Array | None:
+    """Where each reference point is among those compared with (-1: it is not); None in a discrete reference.
 
-@dataclass
-class _Fitted:
-    """Everything that `fit` makes. Of it only `live`, `run`, `time` and `alarm` ever change."""
-
-    live: LiveFamily
-    normaliser: Normaliser
-    calibration: Calibration
-    windows: tuple[int, ...]
-    reference: Points
-    kept: Int64Array | None
-    start: Start
-    seed: int
-    run: int = 0
-    time: int = 0
-    alarm: Outcome | None = None
-
-    def places(self) -> Int64Array | None:
-        """Where each reference point is among those compared with (-1: it is not); None in a discrete reference.
-
-        A warm start draws from all reference points. As in the null streams, none of them meets itself, but for those
-        of a discrete reference.
-        """
-        if self.calibration.references == "direct":
-            return None
-        everyone = np.arange(len(self.reference))
-        if self.kept is None:
-            return everyone
-        place = np.full(len(everyone), -1)
-        place[self.kept] = np.arange(len(self.kept))
-        return place
-
-    @cached_property
-    def width(self) -> int | None:
-        """Columns of the reference; None for objects."""
-        return self.reference.shape[1] if isinstance(self.reference, np.ndarray) else None
+    A warm start draws from all reference points. As in the null streams, none of them meets itself, but for those of a
+    discrete reference.
+    """
+    if fitted.calibration.references == "direct":
+        return None
+    everyone = np.arange(len(fitted.reference))
+    if fitted.kept is None:
+        return everyone
+    place = np.full(len(everyone), -1)
+    place[fitted.kept] = np.arange(len(fitted.kept))
+    return place
 
 
 def _has_atoms(
@@ -96,19 +63,7 @@ def _has_atoms(
     return atom_in_tail(prepared.direct_paths()(streams)[:, :, 0], 1 / ert)
 
 
-@contextmanager
-def _all_or_nothing(fitted: _Fitted) -> Iterator[None]:
-    """If a user's function fails, or is interrupted, the detector is as it was."""
-    before = fitted.run, fitted.time, fitted.alarm, snapshot(fitted.live.state())
-    try:
-        yield
-    except BaseException:
-        fitted.run, fitted.time, fitted.alarm, state = before
-        fitted.live.resume(state)
-        raise
-
-
-class Detector:
+class Detector(Watcher[Calibration]):
     """Rings when the distribution behind a stream changes; when nothing changes, once in `ert` observations on average.
 
     False alarms come at a constant rate: the time to the next is geometric, whatever happened before.
@@ -148,6 +103,8 @@ class Detector:
     True
     """
 
+    options = ("ert", "window", "calibration", "start", "error", "paths", "seed", "backend")
+
     def __init__(
         self,
         ert: float,
@@ -170,7 +127,6 @@ class Detector:
         self.paths = paths
         self.seed = seed
         self.backend = backend
-        self._fitted: _Fitted | None = None
 
     # Fitting
 
@@ -259,7 +215,7 @@ class Detector:
                 executor=executor if prepared.bootstraps or workers is not None else Threads(1),
                 progress=report,
             )
-        fitted = _Fitted(
+        fitted = Fitted(
             live, normaliser, calibration, windows, points, kept, self.start, seed
         )  # fmt: skip
         self._begin(fitted, run=0)
@@ -279,64 +235,15 @@ class Detector:
             raise InputError("statistic=[] names no statistic; leave it out for MMD().")
         return statistics
 
-    # Watching
+    # Starting
 
-    def update(self, x: Any) -> Outcome:
-        """Take in one observation and test."""
-        fitted = self._ready()
-        values = fitted.live.advance(fitted.live.observe(validation.observation(x, fitted.width), None), 0, 1)
-        fitted.time += 1
-        test = fitted.time if fitted.start == "warm" else fitted.time - fitted.windows[-1]
-        if test < 0:
-            return Outcome(fitted.time, False, math.nan, math.nan, None)
-        statistic, loudest = fitted.normaliser.statistic(values[0], coin(fitted.seed, fitted.run, fitted.time))
-        threshold = fitted.calibration.threshold_of(test)
-        outcome = Outcome(fitted.time, statistic > threshold, statistic, threshold, fitted.live.channels[loudest])
-        if outcome.alarm and fitted.alarm is None:
-            fitted.alarm = outcome
-        return outcome
-
-    def update_many(self, block: Any, *, reset_on_alarm: bool = False) -> Outcomes:
-        """Take in a block of observations, in order: the same outcomes as repeated `update`, at array speed.
-
-        With `reset_on_alarm` a new run starts after each alarm, as `reset` would do.
-        """
-        fitted = self._ready()
-        points = validation.observations(block, fitted.width)
-        observed = fitted.live.observe(points, None) if len(points) else None
-        if not reset_on_alarm:
-            return self._advance(fitted, observed, 0, len(points))
-        with _all_or_nothing(fitted):
-            return self._advance_with_resets(fitted, observed, len(points))
-
-    def _advance_with_resets(self, fitted: _Fitted, observed: Any, count: int) -> Outcomes:
-        pieces, position, size = [self._advance(fitted, observed, 0, 0)], 0, SHORTEST_PIECE
-        while position < count:
-            piece = self._advance(fitted, observed, position, min(position + size, count))
-            size *= 2
-            rang = np.flatnonzero(piece.alarm)
-            if len(rang):
-                # What was taken in after the alarm is forgotten with the rest of the run.
-                piece, size = piece[: int(rang[0]) + 1], SHORTEST_PIECE
-                self.reset()
-            pieces.append(piece)
-            position += len(piece)
-        return Outcomes.join(pieces)
-
-    def reset(self) -> None:
-        """Start a new run: forget recent observations and start the clock anew."""
-        fitted = self._ready()
-        with _all_or_nothing(fitted):
-            self._begin(fitted, fitted.run + 1)
-
-    def _begin(self, fitted: _Fitted, run: int) -> None:
-        fitted.run, fitted.time, fitted.alarm = run, 0, None
-        fitted.live.clear()
+    def _begin(self, fitted: Fitted[Calibration], run: int) -> None:
+        super()._begin(fitted, run)
         if fitted.start == "cold":
             return
         # The prepended window of the paper: reference points, drawn until the test that they alone make is quiet.
         rng = np.random.default_rng([fitted.seed, START, run])
-        places = fitted.places()
+        places = _places(fitted)
         for _ in range(MOST_STARTS):
             chosen = rng.choice(len(fitted.reference), fitted.windows[-1], replace=False)
             points, own = choose(fitted.reference, chosen), None if places is None else places[chosen]
@@ -350,107 +257,7 @@ class Detector:
             f"{fitted.calibration.ert:g} is too small for this reference. Ask for a longer one, or start='cold'."
         )
 
-    def _advance(self, fitted: _Fitted, observed: Any, start: int, stop: int) -> Outcomes:
-        count, channels = stop - start, fitted.live.channels
-        values = fitted.live.advance(observed, start, stop) if count else np.empty((0, len(channels)))
-        time = np.arange(fitted.time + 1, fitted.time + 1 + count)
-        thresholds = fitted.calibration.thresholds
-        # A warm detector made test 0 before its first observation; a cold one makes it when its windows are full.
-        test = time if fitted.start == "warm" else time - fitted.windows[-1]
-        threshold = np.where(test >= 0, thresholds[np.clip(test, 0, len(thresholds) - 1)], np.nan)
-        tie_breakers = coins(fitted.seed, fitted.run, fitted.time + 1, count)
-        statistic, loudest = fitted.normaliser.statistics(values, tie_breakers)
-        statistic = np.where(test >= 0, statistic, np.nan)
-        outcomes = Outcomes(time, statistic > threshold, statistic, threshold, loudest, channels)
-        fitted.time += count
-        if fitted.alarm is None and outcomes.alarm.any():
-            fitted.alarm = outcomes[int(np.flatnonzero(outcomes.alarm)[0])]
-        return outcomes
-
-    def _ready(self) -> _Fitted:
-        if self._fitted is None:
-            raise NotFittedError("This detector has no reference yet: call fit(reference) first.")
-        return self._fitted
-
-    # What is known after fitting
-
-    @property
-    def thresholds_(self) -> Float64Array:
-        """Thresholds of the first, second, ... test with full windows; the last holds from then on."""
-        return self._ready().calibration.thresholds.copy()
-
-    @property
-    def calibration_(self) -> Calibration:
-        """What the thresholds rest on."""
-        return self._ready().calibration
-
-    @property
-    def channels_(self) -> tuple[Channel, ...]:
-        """The paths that are followed: statistic, window and width of each."""
-        return self._ready().live.channels
-
-    @property
-    def windows_(self) -> tuple[int, ...]:
-        """The windows in use, shortest first."""
-        return self._ready().windows
-
-    @property
-    def seed_(self) -> int:
-        """The seed in use."""
-        return self._ready().seed
-
-    @property
-    def reference_(self) -> Points:
-        """The reference points in use: without those that a statistic set aside."""
-        return self._ready().reference
-
-    @property
-    def run_(self) -> int:
-        """How many runs came before this one."""
-        return self._ready().run
-
-    @property
-    def time_(self) -> int:
-        """Observations in this run so far."""
-        return self._ready().time
-
-    @property
-    def alarm_(self) -> Outcome | None:
-        """This run's first alarm; None while it is quiet."""
-        return self._ready().alarm
-
-    def __repr__(self) -> str:
-        defaults = {name: parameter.default for name, parameter in signature(type(self)).parameters.items()}
-        given = [f"{name}={getattr(self, name)!r}" for name in defaults if getattr(self, name) != defaults[name]]
-        head = f"{type(self).__name__}({', '.join(given)})"
-        if self._fitted is None:
-            return head
-        fitted, calibration = self._fitted, self._fitted.calibration
-        shape = f"{len(fitted.reference)} points" + (f" of {fitted.width} columns" if fitted.width else "")
-        channels = len(fitted.live.channels)
-        state = "quiet" if fitted.alarm is None else f"rang at {fitted.alarm.time}"
-        return (
-            f"<{head} fitted to {shape}: windows {', '.join(map(str, fitted.windows))}, "
-            f"{channels} channel{'s' * (channels > 1)}, threshold {calibration.threshold:.4g} "
-            f"(Monte Carlo error {calibration.error:.1%}); time {fitted.time}, {state}>"
-        )
-
     # Files
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the detector, its place in the stream included, to one file; whole or not at all."""
-        fitted, statistics = self._ready(), self._statistics()
-        storage.write(
-            path,
-            {
-                "options": {name: getattr(self, name) for name in OPTIONS},
-                "names": [statistic.name for statistic in statistics],
-                "statistic": self.statistic,
-                "fitted": {field.name: getattr(fitted, field.name) for field in fields(fitted) if field.name != "live"},
-                "live": fitted.live.parts(),
-                "state": fitted.live.state(),
-            },
-        )
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], statistic: Statistic | Sequence[Statistic] | None = None) -> Self:
@@ -459,18 +266,17 @@ class Detector:
         statistic
             The statistic that it was made with, if that holds a function of your own: no file can hold those.
         """
-        content = storage.read(path)
+        content = cls._open(path)
         detector = cls(**content["options"], statistic=statistic or content["statistic"])
-        statistics = detector._statistics()
-        names = [statistic.name for statistic in statistics]
+        names = [statistic.name for statistic in detector._statistics()]
         if names != content["names"]:
             raise InputError(f"{path} was fitted with {content['names']}, and {names} are given; give the same.")
-        saved = content["fitted"]
-        saved["windows"] = tuple(saved["windows"])
-        functions, parts = compute.load(detector.backend), content["live"]
-        live = LiveFamily(
-            [member.restore(parts[str(i)], saved["windows"], functions) for i, member in enumerate(statistics)]
+        return detector._go_on(content)
+
+    def _description(self) -> Parts:
+        return {"names": [statistic.name for statistic in self._statistics()], "statistic": self.statistic}
+
+    def _restore(self, parts: Parts, windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
+        return LiveFamily(
+            [member.restore(parts[str(i)], windows, functions) for i, member in enumerate(self._statistics())]
         )
-        live.resume(content["state"])
-        detector._fitted = _Fitted(live=live, **saved)
-        return detector

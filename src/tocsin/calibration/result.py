@@ -10,29 +10,16 @@ from tocsin.compute.arrays import Float64Array
 
 
 @dataclass(frozen=True, eq=False)
-class Calibration:
-    """Thresholds, and what they rest on.
+class Thresholds:
+    """What a detector compares its statistic with.
 
-    mode: 'steady', 'paper' or 'fixed'.
     ert: the promise, in tests between false alarms.
     thresholds: of the first, second, ... test with full windows; the last one holds from then on.
-    paths, tests: how many null streams were simulated, and the tests of each.
-    alarms: first alarms of these streams that the last threshold rests on.
-    references: what each stream was tested against: one of `copies` 'bootstrap' pseudo-references; the reference itself
-        ('direct', where it has few distinct values); or ('split') the reference points that the stream leaves out.
-    compared: reference points that the live detector compares with.
-    seconds: how long it took.
+    seconds: how long it took to find them.
     """
 
-    mode: Mode
     ert: float
     thresholds: Float64Array
-    paths: int
-    tests: int
-    alarms: float
-    references: References
-    copies: int
-    compared: int
     seconds: float
 
     @property
@@ -49,9 +36,39 @@ class Calibration:
         return [float(threshold) for threshold in self.thresholds]
 
     @property
+    def quality(self) -> str:
+        """In a few words, what the promise rests on."""
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Calibration(Thresholds):
+    """Thresholds, and the simulation that they rest on.
+
+    mode: 'steady', 'paper' or 'fixed'.
+    paths, tests: how many null streams were simulated, and the tests of each.
+    alarms: first alarms of these streams that the last threshold rests on.
+    references: what each stream was tested against: one of `copies` 'bootstrap' pseudo-references; the reference itself
+        ('direct', where it has few distinct values); or ('split') the reference points that the stream leaves out.
+    compared: reference points that the live detector compares with.
+    """
+
+    mode: Mode
+    paths: int
+    tests: int
+    alarms: float
+    references: References
+    copies: int
+    compared: int
+
+    @property
     def error(self) -> float:
         """Monte Carlo error of the rate of false alarms in the long run (one standard deviation, relative)."""
         return float(max(self.alarms, 1.0) ** -0.5)
+
+    @property
+    def quality(self) -> str:
+        return f"Monte Carlo error {self.error:.1%}"
 
     def __repr__(self) -> str:
         return (

@@ -15,11 +15,12 @@ import typer
 from tocsin import reading, validation
 from tocsin.calibration.plan import Mode
 from tocsin.cli import common, describe
-from tocsin.detector import Detector, Start
+from tocsin.detector import Detector
 from tocsin.errors import InputError, ReferenceWarning
 from tocsin.kernels import Gaussian
 from tocsin.statistics import LSDD, MMD, MeanShift
 from tocsin.statistics.base import Statistic
+from tocsin.watching import Start
 
 StatisticName = Literal["mmd", "lsdd", "mean"]
 

@@ -1,0 +1,259 @@
+"""What every detector does once it is fitted: take in observations, test, start anew, and live in a file."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import cached_property
+from inspect import signature
+from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
+
+import numpy as np
+
+from tocsin import compute, storage, validation
+from tocsin.calibration.normalise import Normaliser, coin, coins
+from tocsin.calibration.result import Thresholds
+from tocsin.compute.arrays import Float64Array, Int64Array
+from tocsin.errors import NotFittedError, StorageError
+from tocsin.outcomes import Outcome, Outcomes
+from tocsin.statistics.base import Channel, Parts, Points, snapshot
+from tocsin.statistics.family import LiveFamily
+
+Start = Literal["warm", "cold"]
+C = TypeVar("C", bound=Thresholds)
+
+SHORTEST_PIECE = 32
+"""Observations tested at once after a reset; twice as many each time, since what follows an alarm is tested again."""
+
+
+@dataclass
+class Fitted(Generic[C]):
+    """Everything that `fit` makes. Of it only `live`, `run`, `time` and `alarm` ever change."""
+
+    live: LiveFamily
+    normaliser: Normaliser
+    calibration: C
+    windows: tuple[int, ...]
+    reference: Points
+    kept: Int64Array | None
+    start: Start
+    seed: int
+    run: int = 0
+    time: int = 0
+    alarm: Outcome | None = None
+
+    @cached_property
+    def width(self) -> int | None:
+        """Columns of the reference; None for objects."""
+        return self.reference.shape[1] if isinstance(self.reference, np.ndarray) else None
+
+
+@contextmanager
+def _all_or_nothing(fitted: Fitted[Any]) -> Iterator[None]:
+    """If a user's function fails, or is interrupted, the detector is as it was."""
+    before = fitted.run, fitted.time, fitted.alarm, snapshot(fitted.live.state())
+    try:
+        yield
+    except BaseException:
+        fitted.run, fitted.time, fitted.alarm, state = before
+        fitted.live.resume(state)
+        raise
+
+
+class Watcher(Generic[C]):
+    """A detector without its `fit`."""
+
+    options: ClassVar[tuple[str, ...]]
+    """Arguments of the constructor that a file holds."""
+
+    backend: compute.Backend
+    _fitted: Fitted[C] | None = None
+
+    # Watching
+
+    def update(self, x: Any) -> Outcome:
+        """Take in one observation and test."""
+        fitted = self._ready()
+        values = fitted.live.advance(fitted.live.observe(validation.observation(x, fitted.width), None), 0, 1)
+        fitted.time += 1
+        test = fitted.time if fitted.start == "warm" else fitted.time - fitted.windows[-1]
+        if test < 0:
+            return Outcome(fitted.time, False, math.nan, math.nan, None)
+        statistic, loudest = fitted.normaliser.statistic(values[0], coin(fitted.seed, fitted.run, fitted.time))
+        threshold = fitted.calibration.threshold_of(test)
+        outcome = Outcome(fitted.time, statistic > threshold, statistic, threshold, fitted.live.channels[loudest])
+        if outcome.alarm and fitted.alarm is None:
+            fitted.alarm = outcome
+        return outcome
+
+    def update_many(self, block: Any, *, reset_on_alarm: bool = False) -> Outcomes:
+        """Take in a block of observations, in order: the same outcomes as repeated `update`, at array speed.
+
+        With `reset_on_alarm` a new run starts after each alarm, as `reset` would do.
+        """
+        fitted = self._ready()
+        points = validation.observations(block, fitted.width)
+        observed = fitted.live.observe(points, None) if len(points) else None
+        if not reset_on_alarm:
+            return self._advance(fitted, observed, 0, len(points))
+        with _all_or_nothing(fitted):
+            return self._advance_with_resets(fitted, observed, len(points))
+
+    def _advance_with_resets(self, fitted: Fitted[C], observed: Any, count: int) -> Outcomes:
+        pieces, position, size = [self._advance(fitted, observed, 0, 0)], 0, SHORTEST_PIECE
+        while position < count:
+            piece = self._advance(fitted, observed, position, min(position + size, count))
+            size *= 2
+            rang = np.flatnonzero(piece.alarm)
+            if len(rang):
+                # What was taken in after the alarm is forgotten with the rest of the run.
+                piece, size = piece[: int(rang[0]) + 1], SHORTEST_PIECE
+                self.reset()
+            pieces.append(piece)
+            position += len(piece)
+        return Outcomes.join(pieces)
+
+    def reset(self) -> None:
+        """Start a new run: forget recent observations and start the clock anew."""
+        fitted = self._ready()
+        with _all_or_nothing(fitted):
+            self._begin(fitted, fitted.run + 1)
+
+    def _begin(self, fitted: Fitted[C], run: int) -> None:
+        fitted.run, fitted.time, fitted.alarm = run, 0, None
+        fitted.live.clear()
+
+    def _advance(self, fitted: Fitted[C], observed: Any, start: int, stop: int) -> Outcomes:
+        count, channels = stop - start, fitted.live.channels
+        values = fitted.live.advance(observed, start, stop) if count else np.empty((0, len(channels)))
+        time = np.arange(fitted.time + 1, fitted.time + 1 + count)
+        thresholds = fitted.calibration.thresholds
+        # A warm detector made test 0 before its first observation; a cold one makes it when its windows are full.
+        test = time if fitted.start == "warm" else time - fitted.windows[-1]
+        threshold = np.where(test >= 0, thresholds[np.clip(test, 0, len(thresholds) - 1)], np.nan)
+        tie_breakers = coins(fitted.seed, fitted.run, fitted.time + 1, count)
+        statistic, loudest = fitted.normaliser.statistics(values, tie_breakers)
+        statistic = np.where(test >= 0, statistic, np.nan)
+        outcomes = Outcomes(time, statistic > threshold, statistic, threshold, loudest, channels)
+        fitted.time += count
+        if fitted.alarm is None and outcomes.alarm.any():
+            fitted.alarm = outcomes[int(np.flatnonzero(outcomes.alarm)[0])]
+        return outcomes
+
+    def _ready(self) -> Fitted[C]:
+        if self._fitted is None:
+            raise NotFittedError("This detector has no reference yet: call fit(reference) first.")
+        return self._fitted
+
+    # What is known after fitting
+
+    @property
+    def thresholds_(self) -> Float64Array:
+        """Thresholds of the first, second, ... test with full windows; the last holds from then on."""
+        return self._ready().calibration.thresholds.copy()
+
+    @property
+    def calibration_(self) -> C:
+        """What the thresholds rest on."""
+        return self._ready().calibration
+
+    @property
+    def channels_(self) -> tuple[Channel, ...]:
+        """The paths that are followed: statistic, window and width of each."""
+        return self._ready().live.channels
+
+    @property
+    def windows_(self) -> tuple[int, ...]:
+        """The windows in use, shortest first."""
+        return self._ready().windows
+
+    @property
+    def seed_(self) -> int:
+        """The seed in use."""
+        return self._ready().seed
+
+    @property
+    def reference_(self) -> Points:
+        """The reference points in use: without those that a statistic set aside."""
+        return self._ready().reference
+
+    @property
+    def run_(self) -> int:
+        """How many runs came before this one."""
+        return self._ready().run
+
+    @property
+    def time_(self) -> int:
+        """Observations in this run so far."""
+        return self._ready().time
+
+    @property
+    def alarm_(self) -> Outcome | None:
+        """This run's first alarm; None while it is quiet."""
+        return self._ready().alarm
+
+    def __repr__(self) -> str:
+        defaults = {name: parameter.default for name, parameter in signature(type(self)).parameters.items()}
+        given = [f"{name}={getattr(self, name)!r}" for name in defaults if getattr(self, name) != defaults[name]]
+        head = f"{type(self).__name__}({', '.join(given)})"
+        if self._fitted is None:
+            return head
+        fitted = self._fitted
+        shape = f"{len(fitted.reference)} points" + (f" of {fitted.width} columns" if fitted.width else "")
+        channels = len(fitted.live.channels)
+        state = "quiet" if fitted.alarm is None else f"rang at {fitted.alarm.time}"
+        return (
+            f"<{head} fitted to {shape}: windows {', '.join(map(str, fitted.windows))}, "
+            f"{channels} channel{'s' * (channels > 1)}, threshold {fitted.calibration.threshold:.4g} "
+            f"({fitted.calibration.quality}); time {fitted.time}, {state}>"
+        )
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the detector, its place in the stream included, to one file; whole or not at all."""
+        fitted = self._ready()
+        storage.write(
+            path,
+            {
+                "kind": type(self).__name__,
+                "options": {name: getattr(self, name) for name in self.options},
+                **self._description(),
+                "fitted": {field.name: getattr(fitted, field.name) for field in fields(fitted) if field.name != "live"},
+                "live": fitted.live.parts(),
+                "state": fitted.live.state(),
+            },
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a detector; it goes on where it was saved, bit for bit."""
+        content = cls._open(path)
+        return cls(**content["options"])._go_on(content)
+
+    @classmethod
+    def _open(cls, path: str | os.PathLike[str]) -> storage.Content:
+        content = storage.read(path)
+        if content["kind"] != cls.__name__:
+            kind = content["kind"]
+            raise StorageError(f"{path} holds a {kind}, not a {cls.__name__}. Load it with {kind}.load(path).")
+        return content
+
+    def _go_on(self, content: storage.Content) -> Self:
+        saved = content["fitted"]
+        saved["windows"] = tuple(saved["windows"])
+        live = self._restore(content["live"], saved["windows"], compute.load(self.backend))
+        live.resume(content["state"])
+        self._fitted = Fitted(live=live, **saved)
+        return self
+
+    def _description(self) -> Parts:
+        """What else a file must hold."""
+        return {}
+
+    def _restore(self, parts: Parts, windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
+        """The live statistics that `parts` describes."""
+        raise NotImplementedError
