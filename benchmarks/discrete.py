@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.laws import Points
 from benchmarks.runs import average_run_length
 from tocsin import MMD, Detector, Gaussian, MeanShift
+from tocsin.experiments.laws import Points
 
 ALARMS = 400
 

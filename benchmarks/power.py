@@ -9,9 +9,9 @@ import argparse
 
 import numpy as np
 
-from benchmarks.laws import PROBLEMS
 from benchmarks.runs import mean_delay
 from tocsin import MMD, Detector, Gaussian
+from tocsin.experiments.laws import PROBLEMS
 
 POINTS, ERT = 1000, 1024
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks import laws
 from benchmarks.runs import average_run_length
 from tocsin import MMD, Detector, Gaussian
+from tocsin.experiments import laws
 
 
 @dataclass(frozen=True)

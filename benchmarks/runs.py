@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.laws import Law
 from tocsin import Detector
+from tocsin.experiments.laws import Law
 
 BLOCK = 4096
 

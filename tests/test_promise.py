@@ -24,11 +24,11 @@ from typing import Any, Self
 
 import numpy as np
 import pytest
-from benchmarks import laws
 from benchmarks.runs import run_lengths
 
 from tocsin import LSDD, MMD, Custom, Detector, Gaussian, MeanShift
 from tocsin.compute.arrays import Float64Array
+from tocsin.experiments import laws
 
 CONFIGURATIONS = 6
 RUNS = 1200

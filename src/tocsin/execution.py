@@ -12,6 +12,13 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+def available_cores() -> list[int]:
+    """The cores that this process may use, which containers and batch systems limit."""
+    if hasattr(os, "sched_getaffinity"):
+        return sorted(os.sched_getaffinity(0))
+    return list(range(os.cpu_count() or 1))
+
+
 class Executor(Protocol):
     """Maps a function over items; results come in the items' order, so that the number of workers changes nothing."""
 
@@ -22,7 +29,7 @@ class Threads:
     """The hot functions release the GIL, so threads suffice. Only a few results wait at any time."""
 
     def __init__(self, workers: int | None = None) -> None:
-        self.workers = workers or os.cpu_count() or 1
+        self.workers = workers or len(available_cores())
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         if self.workers == 1:

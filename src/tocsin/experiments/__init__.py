@@ -1,0 +1,1 @@
+"""The paper, redone: its problems, methods, tables and figures. Run them with `tocsin reproduce NAME`."""

@@ -1,0 +1,162 @@
+"""Runs experiments: pieces of work side by side in processes, kept as they are done, then tables, then figures."""
+
+from __future__ import annotations
+
+import csv
+import multiprocessing
+import os
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from itertools import cycle
+from multiprocessing.queues import SimpleQueue
+from pathlib import Path
+
+from tocsin.errors import InputError, TocsinError
+from tocsin.execution import available_cores
+from tocsin.experiments import provenance
+from tocsin.experiments.base import Experiment, Options, Result, Table, Tables, Unit
+from tocsin.experiments.ledger import Ledger
+from tocsin.progress import progress_bar
+
+ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
+
+
+class Laboratory:
+    """A folder with a ledger of the work done, and what was made of it.
+
+    workers: processes; by default one per core. Their number changes nothing in the results.
+    progress: whether to show bars on standard error; by default, on a terminal.
+    fresh: do everything again.
+    """
+
+    def __init__(
+        self, folder: Path, *, workers: int | None = None, progress: bool | None = None, fresh: bool = False
+    ) -> None:
+        self.folder = folder
+        self._workers = workers or len(available_cores())
+        self._progress, self._fresh = progress, fresh
+        self.origins: set[tuple[str, str]] = set()
+
+    def run(self, experiment: Experiment, options: Options) -> Tables:
+        """Measure, and write the tables."""
+        ledger = Ledger(self.folder / "ledger.sqlite")
+        self.origins = set()
+        try:
+            tables = experiment.measure(options, lambda what, units: self._perform(ledger, what, units))
+        finally:
+            ledger.close()
+        commits, machines = (", ".join(sorted(set(names))) for names in zip(*self.origins, strict=True))
+        for name, table in tables.items():
+            origin = {"seed": options.seed, "commit": commits, "machine": machines}
+            write_table(self.folder / f"{name}.csv", [{**row, **origin} for row in table])
+        return tables
+
+    def draw(self, name: str, experiment: Experiment) -> str:
+        """Draw figures from the tables in the folder, and write what there is to read."""
+        tables = {table: read_table(self.folder / f"{table}.csv") for table in experiment.tables}
+        text = experiment.draw(tables, self.folder)
+        (self.folder / f"{name}.md").write_text(text, encoding="utf-8")
+        return text
+
+    def _perform(self, ledger: Ledger, what: str, units: Sequence[Unit]) -> list[Result]:
+        if self._fresh:
+            for unit in units:
+                ledger.forget(unit.key)
+        missing = [unit for unit in units if unit.key not in ledger]
+        commit, machine = provenance.commit(), provenance.machine()
+        with progress_bar(what, self._progress) as report:
+            report(len(units) - len(missing), len(units))
+            for number, (unit, result, seconds) in enumerate(self._results(missing), len(units) - len(missing) + 1):
+                ledger.add(unit.key, result, commit=commit, machine=machine, seconds=seconds)
+                report(number, len(units))
+        self.origins |= {ledger.origin(unit.key) for unit in units}
+        return [ledger[unit.key] for unit in units]
+
+    def _results(self, units: Sequence[Unit]) -> Iterator[tuple[Unit, Result, float]]:
+        """As they come."""
+        if self._workers == 1 or len(units) <= 1:
+            for unit in units:
+                yield _timed(unit)
+            return
+        # Forked children of a process with threads may hang, so they start afresh. Each keeps to one core.
+        context = multiprocessing.get_context("spawn")
+        cores: SimpleQueue[int] = context.SimpleQueue()
+        for _, core in zip(range(self._workers), cycle(available_cores()), strict=False):
+            cores.put(core)
+        with _environment(dict.fromkeys(ONE_THREAD, "1")):
+            pool = ProcessPoolExecutor(self._workers, context, _settle, (cores,))
+            try:
+                waiting = [pool.submit(_timed, unit) for unit in units]
+                for done in as_completed(waiting):
+                    waiting.remove(done)  # and its result with it
+                    yield done.result()
+            except BrokenProcessPool as error:
+                raise TocsinError(
+                    "A worker process was killed (by lack of memory?). What was done is kept: run the same command "
+                    "again, perhaps with fewer --workers."
+                ) from error
+            finally:
+                pool.shutdown(wait=True, cancel_futures=True)
+
+
+def _timed(unit: Unit) -> tuple[Unit, Result, float]:
+    began = time.perf_counter()
+    result = unit.run()
+    return unit, result, time.perf_counter() - began
+
+
+def _settle(cores: SimpleQueue[int]) -> None:
+    """Keep this process to one core, if the system allows it, so that its threads do not crowd out the others."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    if hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(0, {cores.get()})
+
+
+@contextmanager
+def _environment(values: dict[str, str]) -> Iterator[None]:
+    before = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def write_table(file: Path, table: Table) -> None:
+    """As CSV, whole or not at all."""
+    partial = file.with_name(f".{file.name}.partial")
+    with partial.open("w", newline="", encoding="utf-8") as lines:
+        writer = csv.DictWriter(lines, list(table[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(table)
+    partial.replace(file)
+
+
+def read_table(file: Path) -> Table:
+    """What `write_table` wrote: numbers where all of a column are numbers."""
+    try:
+        with file.open(newline="", encoding="utf-8") as lines:
+            rows = list(csv.DictReader(lines))
+    except FileNotFoundError as error:
+        raise InputError(
+            f"There is no {file}, so nothing can be drawn yet. Run it without --draw-only first."
+        ) from error
+    columns = {name: _numbers([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+    return [{name: values[i] for name, values in columns.items()} for i in range(len(rows))]
+
+
+def _numbers(texts: list[str]) -> list[str] | list[int] | list[float]:
+    for kind in (int, float):
+        try:
+            return [kind(text) for text in texts]  # type: ignore[return-value]
+        except ValueError:
+            continue
+    return texts

@@ -1,0 +1,62 @@
+"""Work that is done, in one SQLite file: each piece is written whole or not at all, and never twice."""
+
+from __future__ import annotations
+
+import io
+import sqlite3
+from pathlib import Path
+
+import numpy as np
+
+from tocsin.errors import StorageError
+from tocsin.experiments.base import Result
+
+SCHEMA = """CREATE TABLE IF NOT EXISTS done
+    (key TEXT PRIMARY KEY, commit_ TEXT NOT NULL, machine TEXT NOT NULL, seconds REAL NOT NULL, result BLOB NOT NULL)"""
+
+
+class Ledger:
+    """Results by the key of their piece of work."""
+
+    def __init__(self, file: Path) -> None:
+        try:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            self._database = sqlite3.connect(file)
+            self._database.execute(SCHEMA)
+        except (sqlite3.Error, OSError) as error:
+            raise StorageError(
+                f"Cannot keep results in {file}: {error}. If it is damaged, remove it and run again; or choose another "
+                "folder with --output."
+            ) from error
+
+    def add(self, key: str, result: Result, *, commit: str, machine: str, seconds: float) -> None:
+        """Keep a result; on disk when this returns."""
+        content = io.BytesIO()
+        np.savez(content, allow_pickle=False, **result)
+        with self._database:
+            self._database.execute(
+                "INSERT OR REPLACE INTO done VALUES (?, ?, ?, ?, ?)",
+                (key, commit, machine, seconds, content.getvalue()),
+            )
+
+    def __contains__(self, key: str) -> bool:
+        return self._database.execute("SELECT 1 FROM done WHERE key = ?", (key,)).fetchone() is not None
+
+    def __getitem__(self, key: str) -> Result:
+        (content,) = self._database.execute("SELECT result FROM done WHERE key = ?", (key,)).fetchone()
+        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+            return dict(arrays)
+
+    def origin(self, key: str) -> tuple[str, str]:
+        """The commit and the machine that a result came from."""
+        commit, machine = self._database.execute("SELECT commit_, machine FROM done WHERE key = ?", (key,)).fetchone()
+        return commit, machine
+
+    def forget(self, key: str) -> None:
+        """Remove a result."""
+        with self._database:
+            self._database.execute("DELETE FROM done WHERE key = ?", (key,))
+
+    def close(self) -> None:
+        """Close the file."""
+        self._database.close()
