@@ -12,7 +12,7 @@ help:  ## List what can be made
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev,data]'
+	$(BIN)/python -m pip install --quiet --editable '.[dev,data,plot]'
 	@touch $(READY)
 
 setup: $(READY)  ## Make .venv with everything in it

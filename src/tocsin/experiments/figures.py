@@ -18,7 +18,7 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#0
 COLUMN, PAGE = 3.4, 7.0
 """Inches: the width of a journal's column, and of its page."""
 
-STYLE: dict[str, Any] = {
+STYLE: dict[Any, Any] = {
     "axes.grid": True,
     "axes.labelsize": 8,
     "axes.linewidth": 0.6,

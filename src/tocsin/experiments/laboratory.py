@@ -18,7 +18,7 @@ from pathlib import Path
 from tocsin.errors import InputError, TocsinError
 from tocsin.execution import available_cores
 from tocsin.experiments import provenance
-from tocsin.experiments.base import Experiment, Options, Result, Table, Tables, Unit
+from tocsin.experiments.base import Experiment, Options, Result, Row, Table, Tables, Unit
 from tocsin.experiments.ledger import Ledger
 from tocsin.progress import progress_bar
 
@@ -51,7 +51,7 @@ class Laboratory:
             ledger.close()
         commits, machines = (", ".join(sorted(set(names))) for names in zip(*self.origins, strict=True))
         for name, table in tables.items():
-            origin = {"seed": options.seed, "commit": commits, "machine": machines}
+            origin: Row = {"seed": options.seed, "commit": commits, "machine": machines}
             write_table(self.folder / f"{name}.csv", [{**row, **origin} for row in table])
         return tables
 
@@ -156,7 +156,7 @@ def read_table(file: Path) -> Table:
 def _numbers(texts: list[str]) -> list[str] | list[int] | list[float]:
     for kind in (int, float):
         try:
-            return [kind(text) for text in texts]  # type: ignore[return-value]
+            return [kind(text) for text in texts]
         except ValueError:
             continue
     return texts
