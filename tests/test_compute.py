@@ -30,6 +30,7 @@ class Sizes:
     windows: tuple[int, ...]
     multipliers: tuple[float, ...]
     tabulated: bool
+    typical: int = -1
 
     @property
     def rng(self) -> np.random.Generator:
@@ -80,6 +81,7 @@ all_sizes = st.builds(
     windows=st.sampled_from([(2,), (5,), (2, 3, 9), (8, 9)]),
     multipliers=st.sampled_from([(1.0,), (1.0, 0.0, 0.0, 64.0, 0.0), (1.0, 2.3, 30.0), (1.0, 3.0, 0.0)]),
     tabulated=st.booleans(),
+    typical=st.sampled_from([-1, 0]),
 )
 
 
@@ -114,13 +116,14 @@ def _pair_bootstrap(s: Sizes) -> Arguments:
     return [
         s.points, s.table, streams, copies, s.window_array, s.widths,
         neutral.astype(np.float32), s.rng.normal(size=(widths, 2)), linear.astype(np.float32),
+        s.typical,
     ]  # fmt: skip
 
 
 def _pair_split(s: Sizes) -> Arguments:
     streams = np.stack([s.rng.permutation(s.count)[: 2 * s.windows[-1] - 1] for _ in range(3)]).astype(np.int32)
     row_sums = s.rng.uniform(0, s.count, (len(s.widths), s.count))
-    return [s.points, s.table, streams, s.window_array, s.widths, row_sums]
+    return [s.points, s.table, streams, s.window_array, s.widths, row_sums, s.typical]
 
 
 def _pair_advance(s: Sizes) -> Arguments:
@@ -131,7 +134,8 @@ def _pair_advance(s: Sizes) -> Arguments:
     return [
         np.zeros((s.columns, capacity + 64), np.float32), np.zeros((widths, capacity), np.float32),
         np.zeros((widths, capacity)), np.array([widest // 2]), s.window_array, multipliers, s.rng.normal(size=widths),
-        block, s.rng.normal(size=(widths, new + 3)), 3, new + 3, np.zeros((new, widths * len(s.windows))),
+        s.typical, block, s.rng.normal(size=(widths, new + 3)), 3, new + 3,
+        np.zeros((new, (widths + (s.typical >= 0)) * len(s.windows))),
     ]  # fmt: skip
 
 
@@ -172,6 +176,11 @@ def _bumps(s: Sizes) -> Arguments:
     return [points, points[:4].copy(), 1.3, s.rng.normal(size=(4, 3))]
 
 
+def _mean_distances(s: Sizes) -> Arguments:
+    values, others = _features(s), s.rng.normal(size=(9, s.columns))
+    return [values, s.rng.integers(0, s.count, (6, 4)), others, s.rng.integers(0, 9, (6, 3))]
+
+
 ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "bumps": _bumps,
     "distinct_streams": lambda s: [s.rng.random((5, 19)), s.count],
@@ -182,6 +191,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "gaussian_block": _block,
     "gaussian_observe": _observe,
     "gaussian_row_sums": _row_sums,
+    "mean_distances": _mean_distances,
     "pair_advance": _pair_advance,
     "pair_bootstrap_paths": _pair_bootstrap,
     "pair_split_paths": _pair_split,

@@ -15,7 +15,7 @@ import secrets
 import zipfile
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -27,11 +27,19 @@ from tocsin.outcomes import Outcome
 from tocsin.statistics import LSDD, MMD, Custom, MeanShift
 from tocsin.statistics.base import Channel
 
+T = TypeVar("T")
+
 VERSION = 1
 DESCRIPTION = "tocsin.json"
 CLASSES: dict[str, Any] = {
     kind.__name__: kind for kind in (Calibration, Channel, Custom, Gaussian, LSDD, MMD, MeanShift, Normaliser, Outcome)
 }
+
+
+def storable(kind: type[T]) -> type[T]:
+    """Let files hold objects of this dataclass; decorates it."""
+    CLASSES[kind.__name__] = kind
+    return kind
 
 
 def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:

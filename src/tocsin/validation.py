@@ -111,6 +111,13 @@ def windows_given(window: Any) -> tuple[int, ...]:
     return tuple(sorted(int(value) for value in values))
 
 
+def one_window(window: Any) -> int:
+    """A single window, at least 2."""
+    if np.ndim(window):
+        raise InputError(f"window={window!r}: this detector has one window; give one whole number, or use Detector.")
+    return windows_given(window)[0]
+
+
 def default_windows(count: int, ert: Any) -> tuple[int, ...]:
     """Those of the default windows that the reference, and the expected run time, are long enough for."""
     number = _number("ert", ert)

@@ -47,8 +47,6 @@ class Normaliser:
 
     def paths(self, channels: Float32Array, coins: Float64Array) -> Float64Array:
         """(channels, P, T) to (P, T)."""
-        if len(channels) == 1:
-            return np.asarray(channels[0] + self.tie * coins)
         best = (channels[0] - self.centre[0]) / self.scale[0]
         for path, centre, scale in zip(channels[1:], self.centre[1:], self.scale[1:], strict=True):
             np.maximum(best, (path - centre) / scale, out=best)
@@ -62,8 +60,6 @@ class Normaliser:
 
     def statistic(self, channels: Float64Array, coin: float) -> tuple[float, int]:
         """`statistics` of a single observation."""
-        if len(channels) == 1:
-            return float(channels[0]) + self.tie * coin, 0
         scores = (channels - self.centre) / self.scale
         loudest = int(scores.argmax())
         return float(scores[loudest]) + self.tie * coin, loudest

@@ -10,7 +10,13 @@ import numpy as np
 
 from tocsin.compute.arrays import Float64Array, Int32Array, Int64Array
 from tocsin.compute.jit import jit
-from tocsin.compute.numba_features import bumps, feature_advance, feature_bootstrap_paths, feature_split_paths
+from tocsin.compute.numba_features import (
+    bumps,
+    feature_advance,
+    feature_bootstrap_paths,
+    feature_split_paths,
+    mean_distances,
+)
 from tocsin.compute.numba_pairs import (
     exponentials,
     gaussian_block,
@@ -31,6 +37,7 @@ __all__ = [
     "gaussian_block",
     "gaussian_observe",
     "gaussian_row_sums",
+    "mean_distances",
     "pair_advance",
     "pair_bootstrap_paths",
     "pair_split_paths",

@@ -24,6 +24,28 @@ def bumps(points: Float64Array, centres: Float64Array, width: float, factor: Flo
 
 
 @jit
+def mean_distances(
+    values: Float64Array, places: Int64Array, others: Float64Array, other_places: Int64Array
+) -> Float64Array:
+    (n, size), (_, other_size), m = places.shape, other_places.shape, values.shape[1]
+    out, mean, other = np.empty(n), np.empty(m), np.empty(m)
+    for i in range(n):
+        mean[:] = 0.0
+        other[:] = 0.0
+        for j in range(size):
+            for k in range(m):
+                mean[k] += values[places[i, j], k]
+        for j in range(other_size):
+            for k in range(m):
+                other[k] += others[other_places[i, j], k]
+        square = 0.0
+        for k in range(m):
+            square += (mean[k] / size - other[k] / other_size) ** 2
+        out[i] = square
+    return out
+
+
+@jit
 def _slide(
     values: Float64Array, last: int, v: int, window: int, tails: Float64Array, fresh: Float64Array, age: Int64Array
 ) -> None:

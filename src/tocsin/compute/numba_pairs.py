@@ -214,16 +214,27 @@ def _window_pairs(
 
 @jit
 def _combine(
-    pairs: Float64Array, windows: Int64Array, offset: float, linear: Float64Array, w: int, out: Float32Array
+    pairs: Float64Array,
+    windows: Int64Array,
+    offset: float,
+    linear: Float64Array,
+    w: int,
+    typical: int,
+    out: Float32Array,
 ) -> None:
-    """out[v, test] = offset + pairs / (W (W - 1)) + the window's mean of `linear`; linear holds running sums from 0."""
+    """Rows of width w: offset + pairs / (W (W - 1)) + the window's mean of `linear`, which holds running sums from 0.
+
+    For the width `typical` also offset + mean / 2, in the rows after those of all widths.
+    """
     widest = windows[-1]
     for v in range(windows.size):
         window = windows[v]
         for test in range(out.shape[1]):
             end = test + widest
             mean = (linear[end] - linear[end - window]) / window
-            out[v, test] = offset + pairs[w, v, test] / (window * (window - 1)) + mean
+            out[w * windows.size + v, test] = offset + pairs[w, v, test] / (window * (window - 1)) + mean
+            if w == typical:
+                out[pairs.shape[0] * windows.size + v, test] = offset + mean / 2
 
 
 @jit
@@ -237,6 +248,7 @@ def pair_bootstrap_paths(
     neutral: Float32Array,
     offset: Float64Array,
     linear: Float32Array,
+    typical: int,
 ) -> Float32Array:
     (count, length), widths, widest = streams.shape, multipliers.size, windows[-1]
     gathered = np.zeros((points.shape[1], length + STRIP), np.float32)
@@ -245,7 +257,7 @@ def pair_bootstrap_paths(
     ahead = np.empty((widths, length), np.float32)
     within, running = np.empty((widths, 0)), np.zeros(length + 1)
     pairs = np.empty((widths, windows.size, length - widest + 1))
-    out = np.empty((widths * windows.size, count, length - widest + 1), np.float32)
+    out = np.empty(((widths + (typical >= 0)) * windows.size, count, length - widest + 1), np.float32)
     for p in range(count):
         stream = streams[p]
         _window_pairs(
@@ -256,8 +268,7 @@ def pair_bootstrap_paths(
             terms = linear[copies[p], w]
             for t in range(length):
                 running[t + 1] = running[t] + terms[stream[t]]
-            first = w * windows.size
-            _combine(pairs, windows, offset[w, copies[p]], running, w, out[first : first + windows.size, p])
+            _combine(pairs, windows, offset[w, copies[p]], running, w, typical, out[:, p])
     return out
 
 
@@ -269,6 +280,7 @@ def pair_split_paths(
     windows: Int64Array,
     multipliers: Float32Array,
     row_sums: Float64Array,
+    typical: int,
 ) -> Float32Array:
     (count, length), widths, widest = streams.shape, multipliers.size, windows[-1]
     kept = row_sums.shape[1] - length
@@ -278,7 +290,7 @@ def pair_split_paths(
     ahead = np.empty((widths, length), np.float32)
     within, running = np.empty((widths, length)), np.zeros(length + 1)
     pairs = np.empty((widths, windows.size, length - widest + 1))
-    out = np.empty((widths * windows.size, count, length - widest + 1), np.float32)
+    out = np.empty(((widths + (typical >= 0)) * windows.size, count, length - widest + 1), np.float32)
     neutral = np.zeros((widths, row_sums.shape[1]), np.float32)
     for p in range(count):
         stream = streams[p]
@@ -292,9 +304,8 @@ def pair_split_paths(
                 across = row_sums[w, stream[t]] - within[w, t]
                 running[t + 1] = running[t] - 2 * across / kept
                 among_kept -= 2 * across + within[w, t]
-            first = w * windows.size
             offset = among_kept / (kept * (kept - 1.0))
-            _combine(pairs, windows, offset, running, w, out[first : first + windows.size, p])
+            _combine(pairs, windows, offset, running, w, typical, out[:, p])
     return out
 
 
@@ -307,6 +318,7 @@ def pair_advance(
     windows: Int64Array,
     multipliers: Float32Array,
     offset: Float64Array,
+    typical: int,
     block: Float32Array,
     block_linear: Float64Array,
     start: int,
@@ -343,12 +355,16 @@ def pair_advance(
                 begin = t - windows[v] + 1
                 if begin < 0:
                     out[i - start, first + v] = np.nan
+                    if w == typical:
+                        out[i - start, widths * windows.size + v] = np.nan
                     continue
                 pairs += _total(ahead, w, begin, end)
                 for j in range(np.uintp(begin), np.uintp(end)):
                     mean += linear[w, j]
                 window = windows[v]
                 out[i - start, first + v] = offset[w] + 2 * pairs / (window * (window - 1)) + mean / window
+                if w == typical:
+                    out[i - start, widths * windows.size + v] = offset[w] + mean / window / 2
                 end = begin
         position += 1
     cursor[0] = position

@@ -78,16 +78,22 @@ def _stream_kernels(points: Array, table: Array, stream: Array, multipliers: Flo
     return np.asarray(kernels)
 
 
-def _pair_path(kernels: Array, offset: Array, linear: Array, windows: Int64Array) -> Array:
-    """offset + sum_{i != j} k / (W (W - 1)) + mean linear over each window, from (widths, L, L) and (widths, L)."""
+def _pair_path(kernels: Array, offset: Array, linear: Array, windows: Int64Array, typical: int) -> Array:
+    """offset + sum_{i != j} k / (W (W - 1)) + mean linear over each window, from (widths, L, L) and (widths, L).
+
+    For the width `typical` also offset + mean linear / 2, which is A - mean c; none if it is -1.
+    """
     widest = int(windows[-1])
     tests = kernels.shape[1] - widest + 1
-    out = np.empty((len(kernels), len(windows), tests))
+    out = np.empty((len(kernels) + (typical >= 0), len(windows), tests))
     for v, window in enumerate(windows):
         for test in range(tests):
             inside = slice(test + widest - window, test + widest)
             pairs = kernels[:, inside, inside].sum((1, 2)) / (window * (window - 1))
-            out[:, v, test] = offset + pairs + linear[:, inside].mean(1)
+            mean = linear[:, inside].mean(1)
+            out[: len(kernels), v, test] = offset + pairs + mean
+            if typical >= 0:
+                out[-1, v, test] = (offset + mean / 2)[typical]
     return out.reshape(-1, tests)
 
 
@@ -101,8 +107,11 @@ def pair_bootstrap_paths(
     neutral: Float32Array,
     offset: Float64Array,
     linear: Float32Array,
+    typical: int,
 ) -> Array:
     """MMD paths of streams, each against its pseudo-reference `copies[p]`; (channels, P, T).
+
+    The last channels, one per window, are A - mean c at the width `typical` (none if it is -1).
 
     points (N, d), or the kernel matrix `table` (N, N) if it is not empty; neutral (widths, N) replaces the kernel of a
     point with itself; offset (widths, G) and linear (G, widths, N) are A^g and -2 c_j^g.
@@ -113,7 +122,7 @@ def pair_bootstrap_paths(
         same = stream[:, None] == stream[None, :]
         np.fill_diagonal(same, False)
         kernels = np.where(same, neutral[:, stream][:, :, None], kernels)
-        paths.append(_pair_path(kernels, offset[:, copy], linear[copy][:, stream], windows))
+        paths.append(_pair_path(kernels, offset[:, copy], linear[copy][:, stream], windows, typical))
     return np.stack(paths, axis=1).astype(np.float32)
 
 
@@ -124,6 +133,7 @@ def pair_split_paths(
     windows: Int64Array,
     multipliers: Float32Array,
     row_sums: Float64Array,
+    typical: int,
 ) -> Array:
     """MMD paths of streams, each against the M = N - L reference points that are not in it; (channels, P, T)."""
     kept = row_sums.shape[1] - streams.shape[1]
@@ -132,7 +142,7 @@ def pair_split_paths(
         kernels = _stream_kernels(points, table, stream, multipliers)
         across = row_sums[:, stream] - kernels.sum(2)
         among_kept = row_sums.sum(1) - 2 * across.sum(1) - kernels.sum((1, 2))
-        paths.append(_pair_path(kernels, among_kept / (kept * (kept - 1)), -2 * across / kept, windows))
+        paths.append(_pair_path(kernels, among_kept / (kept * (kept - 1)), -2 * across / kept, windows, typical))
     return np.stack(paths, axis=1).astype(np.float32)
 
 
@@ -144,6 +154,7 @@ def pair_advance(
     windows: Int64Array,
     multipliers: Float32Array,
     offset: Float64Array,
+    typical: int,
     block: Float32Array,
     block_linear: Float64Array,
     start: int,
@@ -171,7 +182,10 @@ def pair_advance(
         for v, window in enumerate(windows):
             inside = slice(max(0, position - window), position)
             pairs = 2 * ahead[:, inside].sum(1, dtype=np.float64) / (window * (window - 1))
-            value = offset + pairs + linear[:, inside].mean(1)
+            mean = linear[:, inside].mean(1)
+            value = offset + pairs + mean
+            if typical >= 0:
+                value = np.append(value, (offset + mean / 2)[typical])
             out[i - start, v :: len(windows)] = value if position >= window else np.nan
     cursor[0] = position
 
@@ -184,6 +198,14 @@ def bumps(points: Float64Array, centres: Float64Array, width: float, factor: Flo
             squares = ((point - centres) ** 2).sum(1)
         out[i] = np.exp(-squares / (2 * width**2)) @ factor
     return out
+
+
+def mean_distances(
+    values: Float64Array, places: Int64Array, others: Float64Array, other_places: Int64Array
+) -> Float64Array:
+    """|mean of values[places[i]] - mean of others[other_places[i]]|^2 for every row i; (n,)."""
+    pairs = zip(places, other_places, strict=True)
+    return np.array([((values[here].mean(0) - others[there].mean(0)) ** 2).sum() for here, there in pairs])
 
 
 def feature_bootstrap_paths(

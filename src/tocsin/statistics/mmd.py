@@ -28,8 +28,9 @@ class MMD:
     kernel
         `Gaussian(...)`, or any function k(X, Y) of two sequences of observations (strings, graphs, dicts, rows) that
         returns the matrix of k(x, y). Default: Gaussian at 1/8, 1/4, 1/2, 1 and 2 times the median distance, each
-        with those windows in which some points can be expected to be alike at that width. `Gaussian()` is the paper's
-        single width.
+        with those windows in which some points can be expected to be alike at that width, and how typical of the
+        reference the window's points are (their mean similarity to it), each way. `Gaussian()` is the paper's single
+        width, and `Gaussian(factors=...)` several, without typicality.
     """
 
     kernel: Gaussian | Kernel | None = None
@@ -55,7 +56,7 @@ class MMD:
 
     def prepare(self, points: Points, held_out: Points, setting: Setting) -> Prepared:
         if self.kernel is None:
-            return PreparedGaussian(points, FAMILY.widths(points, setting.rng), setting, selective=True)
+            return PreparedGaussian(points, FAMILY.widths(points, setting.rng), setting, default=True)
         if isinstance(self.kernel, Gaussian):
             return PreparedGaussian(points, self.kernel.widths(points, setting.rng), setting)
         return PreparedCallable(points, self.kernel, setting)

@@ -48,7 +48,13 @@ class PreparedCallable:
     def split_paths(self) -> NullPaths:
         def paths(streams: Streams) -> Float32Array:
             out: Float32Array = self.setting.compute.pair_split_paths(
-                self._no_points, self.table, streams.points, self.setting.window_array, self._one_width, self.row_sums
+                self._no_points,
+                self.table,
+                streams.points,
+                self.setting.window_array,
+                self._one_width,
+                self.row_sums,
+                -1,
             )
             return out
 
@@ -57,11 +63,11 @@ class PreparedCallable:
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
         products = (self.table @ weights).astype(np.float64)[None]
         terms = bootstrap_terms(products, self.row_sums, weights)
-        return pair_paths(self._no_points, self.table, terms, self._one_width, self.setting)
+        return pair_paths(self._no_points, self.table, terms, self._one_width, self.setting, typical=-1)
 
     def direct_paths(self) -> NullPaths:
         terms = direct_terms(self.row_sums, self.diagonal)
-        return pair_paths(self._no_points, self.table, terms, self._one_width, self.setting)
+        return pair_paths(self._no_points, self.table, terms, self._one_width, self.setting, typical=-1)
 
     def live(self, kept: Int64Array | None) -> CallableLive:
         points, table = self.points, self.table

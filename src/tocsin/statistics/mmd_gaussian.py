@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from tocsin.compute import Functions
-from tocsin.compute.arrays import BoolArray, Float32Array, Float64Array, Int64Array
+from tocsin.compute.arrays import Array, BoolArray, Float32Array, Float64Array, Int64Array
 from tocsin.execution import Threads
 from tocsin.kernels import ScaledPoints
 from tocsin.samplers import Streams
@@ -26,19 +27,23 @@ LIKE_PAIRS = 1.0
 """A window in which not even one pair of points is alike at some width can ring only by accident: in many dimensions
 narrow widths would add false alarms that the others must make up for, and no power."""
 
+TYPICAL = 1
+"""The place of the median among the default widths, widest first."""
+
 NO_TABLE = np.empty((0, 0), np.float32)
 
 
 class PreparedGaussian:
     """The reference in float32 and the row sums of its kernel matrix (diagonal removed).
 
-    With `selective`, only channels whose windows hold LIKE_PAIRS pairs of points that are alike at their width.
+    The `default` family has only those channels whose windows hold LIKE_PAIRS pairs of points that are alike at their
+    width, and those of typicality.
     """
 
     bootstraps = True
 
     def __init__(
-        self, points: Float64Array, widths: tuple[float, ...], setting: Setting, *, selective: bool = False
+        self, points: Float64Array, widths: tuple[float, ...], setting: Setting, *, default: bool = False
     ) -> None:
         self.setting = setting
         centre = np.median(points, axis=0)
@@ -48,33 +53,37 @@ class PreparedGaussian:
         self._columns = _columns(self.points)
         self.row_sums = self._own_row_sums(self.points, self._columns)
         heard = np.ones((len(widths), len(setting.windows)), dtype=bool)
-        if selective:
+        typical = -1
+        if default:
             heard = _can_speak(self.row_sums.mean(1) / (len(points) - 1), setting.window_array)
             kept = np.flatnonzero(heard.any(1))
             self.scaled = ScaledPoints(centre, tuple(widths[i] for i in kept))
             self.multipliers, self.row_sums, heard = self.scaled.multipliers, self.row_sums[kept], heard[kept]
-        self.heard = np.flatnonzero(heard)
-        self.channels = _channels(setting.windows, self.scaled.widths, self.heard)
+            typical = min(TYPICAL, len(kept) - 1)
+        self.family = Family(setting.windows, self.scaled.widths, np.flatnonzero(heard), typical)
+        self.channels = self.family.channels
 
     def split_paths(self) -> NullPaths:
         def paths(streams: Streams) -> Float32Array:
             out: Float32Array = self.setting.compute.pair_split_paths(
-                self.points, NO_TABLE, streams.points, self.setting.window_array, self.multipliers, self.row_sums
-            )
-            return out[self.heard]
+                self.points, NO_TABLE, streams.points, self.setting.window_array, self.multipliers, self.row_sums,
+                self.family.typical,
+            )  # fmt: skip
+            return self.family.choose(out)
 
         return paths
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
         terms = bootstrap_terms(self._products(weights), self.row_sums, weights)
-        return self._drawn(pair_paths(self.points, NO_TABLE, terms, self.multipliers, self.setting))
+        return self._drawn(terms)
 
     def direct_paths(self) -> NullPaths:
         terms = direct_terms(self.row_sums, np.ones_like(self.row_sums))
-        return self._drawn(pair_paths(self.points, NO_TABLE, terms, self.multipliers, self.setting))
+        return self._drawn(terms)
 
-    def _drawn(self, paths: NullPaths) -> NullPaths:
-        return lambda streams: paths(streams)[self.heard]
+    def _drawn(self, terms: PairTerms) -> NullPaths:
+        paths = pair_paths(self.points, NO_TABLE, terms, self.multipliers, self.setting, typical=self.family.typical)
+        return lambda streams: self.family.choose(paths(streams))
 
     def _products(self, weights: Float32Array) -> Float64Array:
         """K times the weights, at every width; (widths, N, G)."""
@@ -110,7 +119,7 @@ class PreparedGaussian:
             points = self.points[kept]
             sums = self._own_row_sums(points, _columns(points))
         offset = sums.sum(1) / (len(points) * (len(points) - 1))
-        return GaussianLive(points, offset, self.scaled, self.heard, self.setting.windows, self.setting.compute)
+        return GaussianLive(points, offset, self.scaled, self.family, self.setting.compute)
 
 
 class GaussianLive:
@@ -123,13 +132,11 @@ class GaussianLive:
         points: Float32Array,
         offset: Float64Array,
         scaled: ScaledPoints,
-        heard: Int64Array,
-        windows: tuple[int, ...],
+        family: Family,
         compute: Functions,
     ) -> None:
-        self.channels = _channels(windows, scaled.widths, heard)
-        self.points, self.offset, self.scaled, self.heard = points, offset, scaled, heard
-        self._everything = len(scaled.widths) * len(windows)
+        self.channels, windows = family.channels, family.windows
+        self.points, self.offset, self.scaled, self.family = points, offset, scaled, family
         self._compute, self._executor, self._scale = compute, Threads(), scaled.scale
         self._windows, self._multipliers = np.array(windows, dtype=np.int64), scaled.multipliers
         self._columns, self._stranger = _columns(points), np.array([-1])
@@ -159,12 +166,12 @@ class GaussianLive:
         return np.concatenate(blocks, axis=1), np.concatenate(linear, axis=1)
 
     def advance(self, observed: tuple[Float32Array, Float64Array], start: int, stop: int) -> Float64Array:
-        out = np.empty((stop - start, self._everything))
+        out = np.empty((stop - start, self.family.rows))
         self._compute.pair_advance(
             self._buffer, self._ahead, self._linear, self._position, self._windows, self._multipliers, self.offset,
-            *observed, start, stop, out,
+            self.family.typical, *observed, start, stop, out,
         )  # fmt: skip
-        return out if len(self.heard) == self._everything else out[:, self.heard]
+        return self.family.choose(out.T).T
 
     def clear(self) -> None:
         self._position[0] = 0
@@ -183,13 +190,64 @@ class GaussianLive:
             "offset": self.offset,
             "centre": self.scaled.centre,
             "widths": list(self.scaled.widths),
-            "heard": self.heard,
+            "heard": self.family.heard,
+            "typical": self.family.typical,
         }
 
     @classmethod
     def restore(cls, parts: Parts, windows: tuple[int, ...], compute: Functions) -> GaussianLive:
         scaled = ScaledPoints(parts["centre"], tuple(parts["widths"]))
-        return cls(parts["points"], parts["offset"], scaled, parts["heard"], windows, compute)
+        family = Family(windows, scaled.widths, parts["heard"], parts["typical"])
+        return cls(parts["points"], parts["offset"], scaled, family, compute)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Which of the computed rows are channels.
+
+    heard: rows (widths x windows) of the MMD.
+    typical: the width at which windows are also judged by how typical their points are, each way; -1 for none.
+        A - mean c is what the MMD has besides the pairs within the window. On its own it varies little, and tells soon
+        that points come from where the reference has few, or from its midst alone.
+    """
+
+    windows: tuple[int, ...]
+    widths: tuple[float, ...]
+    heard: Int64Array
+    typical: int
+
+    @property
+    def rows(self) -> int:
+        """Rows that are computed."""
+        return (len(self.widths) + (self.typical >= 0)) * len(self.windows)
+
+    @cached_property
+    def channels(self) -> tuple[Channel, ...]:
+        everything = [Channel("MMD", window, width) for width in self.widths for window in self.windows]
+        channels = [everything[i] for i in self.heard]
+        if self.typical >= 0:
+            width = self.widths[self.typical]
+            channels += [Channel("less typical", window, width) for window in self.windows]
+            channels += [Channel("more typical", window, width) for window in self.windows[self._longer]]
+        return tuple(channels)
+
+    @property
+    def _longer(self) -> slice:
+        """All windows but the shortest, if there are several: a handful of typical points is nothing unusual."""
+        return slice(len(self.windows) > 1, None)
+
+    @cached_property
+    def _plain(self) -> bool:
+        return self.typical < 0 and len(self.heard) == self.rows
+
+    def choose(self, rows: Array) -> Array:
+        """The channels, from all rows."""
+        if self._plain:
+            return rows
+        if self.typical < 0:
+            return rows[self.heard]
+        typicality = rows[-len(self.windows) :]
+        return np.concatenate([rows[self.heard], typicality, -typicality[self._longer]])
 
 
 @dataclass(frozen=True)
@@ -226,14 +284,20 @@ def direct_terms(row_sums: Float64Array, diagonal: Float64Array) -> PairTerms:
 
 
 def pair_paths(
-    points: Float32Array, table: Float32Array, terms: PairTerms, multipliers: Float32Array, setting: Setting
+    points: Float32Array,
+    table: Float32Array,
+    terms: PairTerms,
+    multipliers: Float32Array,
+    setting: Setting,
+    *,
+    typical: int,
 ) -> NullPaths:
     """Null paths of a kernel statistic."""
 
     def paths(streams: Streams) -> Float32Array:
         out: Float32Array = setting.compute.pair_bootstrap_paths(
             points, table, streams.points, streams.copies, setting.window_array, multipliers,
-            terms.neutral, terms.offset, terms.linear,
+            terms.neutral, terms.offset, terms.linear, typical,
         )  # fmt: skip
         return out
 
@@ -257,8 +321,3 @@ def _can_speak(similarity: Float64Array, windows: Int64Array) -> BoolArray:
     heard: BoolArray = similarity[:, None] * pairs >= LIKE_PAIRS
     heard[0] = True  # the widest width always stays, so that every window has a channel
     return heard
-
-
-def _channels(windows: tuple[int, ...], widths: tuple[float, ...], heard: Int64Array) -> tuple[Channel, ...]:
-    everything = [Channel("MMD", window, width) for width in widths for window in windows]
-    return tuple(everything[i] for i in heard)

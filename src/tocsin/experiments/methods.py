@@ -1,0 +1,57 @@
+"""The detectors of the paper's comparison, configured as it says, and Tocsin's own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tocsin.baselines import LSDDInc, ScanB
+from tocsin.compute.arrays import Float64Array
+from tocsin.detector import Detector
+from tocsin.kernels import Gaussian
+from tocsin.statistics import LSDD, MMD
+from tocsin.watching import Watcher
+
+POINTS, WINDOW = 1000, 25
+
+
+@dataclass(frozen=True)
+class Method:
+    """A detector to compare.
+
+    fit: (expected run time, reference, seed) to a detector that is ready.
+    baseline: the method whose average run time it is configured to when powers are compared, as in the paper.
+    ours: whether it is Tocsin's own rather than the paper's.
+    """
+
+    fit: Callable[[float, Float64Array, int], Watcher[Any]]
+    baseline: str | None = None
+    ours: bool = False
+
+
+def _scan_b(ert: float, reference: Float64Array, seed: int) -> ScanB:
+    return ScanB(ert, WINDOW, seed=seed).fit(reference)
+
+
+def _lsdd_inc(ert: float, reference: Float64Array, seed: int) -> LSDDInc:
+    # The paper gives all LSDD detectors as many reference points: those that CALM-LSDD keeps besides its centres.
+    return LSDDInc(ert, WINDOW, redraw=True, seed=seed).fit(reference[: -2 * WINDOW])
+
+
+def _detector(statistic: Any = None, **options: Any) -> Callable[[float, Float64Array, int], Detector]:
+    def fit(ert: float, reference: Float64Array, seed: int) -> Detector:
+        return Detector(ert, statistic, start="cold", seed=seed, **options).fit(reference, progress=False)
+
+    return fit
+
+
+METHODS = {
+    "B-statistic": Method(_scan_b),
+    "CALM-MMD": Method(_detector(MMD(Gaussian()), window=WINDOW, calibration="paper"), baseline="B-statistic"),
+    "LSDD-Inc": Method(_lsdd_inc),
+    "CALM-LSDD": Method(_detector(LSDD(), window=WINDOW, calibration="paper"), baseline="LSDD-Inc"),
+    "steady MMD": Method(_detector(MMD(Gaussian()), window=WINDOW), ours=True),
+    "steady LSDD": Method(_detector(LSDD(), window=WINDOW), ours=True),
+    "default family": Method(_detector(), ours=True),
+}
