@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tocsin import __version__
-from tocsin.cli import check, common, demo, fit, watch
+from tocsin.cli import check, common, demo, fit, reproduce, watch
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -45,6 +45,7 @@ app.command("fit")(fit.command)
 app.command("watch")(watch.command)
 app.command("check")(check.command)
 app.command("demo")(demo.command)
+app.command("reproduce")(reproduce.command)
 
 
 def main() -> None:

@@ -1,0 +1,85 @@
+"""`tocsin reproduce`: the paper's tables and figures, measured again."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.markdown import Markdown
+
+from tocsin.cli import common
+from tocsin.errors import InputError
+from tocsin.experiments.base import Options
+from tocsin.experiments.catalogue import EXPERIMENTS
+from tocsin.experiments.laboratory import Laboratory
+
+WIDTH = max(map(len, EXPERIMENTS))
+
+Name = typer.Argument(metavar="NAME", help="What to reproduce; 'all' for everything that needs no data.")
+Output = typer.Option("--output", "-o", metavar="FOLDER", help="Where tables, figures and the ledger go.")
+Quick = typer.Option("--quick", help="A small version, in about a minute.")
+Seed = typer.Option(metavar="N", help="Another seed gives another sample of configurations and streams.")
+Workers = typer.Option(metavar="N", help="Processes; their number changes nothing in the results. Default: all cores.")
+Fresh = typer.Option("--fresh", help="Measure everything again instead of going on from the ledger.")
+DrawOnly = typer.Option("--draw-only", help="Measure nothing: draw again from the tables in FOLDER.")
+Data = typer.Option(metavar="FOLDER", help="Images for 'imaging': a copy of Camelyon17-WILDS, or the BreaKHis tiles.")
+
+
+@common.short_errors()
+def command(
+    name: Annotated[str, Name],
+    output: Annotated[Path, Output] = Path("reproduced"),
+    quick: Annotated[bool, Quick] = False,
+    seed: Annotated[int, Seed] = 0,
+    workers: Annotated[int | None, Workers] = None,
+    fresh: Annotated[bool, Fresh] = False,
+    draw_only: Annotated[bool, DrawOnly] = False,
+    data: Annotated[Path | None, Data] = None,
+    as_json: Annotated[bool, common.JSON] = False,
+) -> None:
+    """placeholder"""
+    if seed < 0 or (workers is not None and workers < 1):
+        raise InputError("--seed is a whole number from 0 on, and --workers one from 1 on.")
+    if name not in (*EXPERIMENTS, "all"):
+        raise InputError(f"Nothing is called {name}. Choose one of {', '.join(EXPERIMENTS)}, or all.")
+    names = [each for each in EXPERIMENTS if name in (each, "all") and not (name == "all" and each == "imaging")]
+    laboratory = Laboratory(output, workers=workers, fresh=fresh)
+    for each in names:
+        began = time.perf_counter()
+        experiment = EXPERIMENTS[each]
+        if not draw_only:
+            laboratory.run(experiment, Options(seed, quick, data))
+        text = laboratory.draw(each, experiment)
+        files = sorted(str(file) for file in output.iterdir() if file.stem == each or file.stem in experiment.tables)
+        if as_json:
+            typer.echo(json.dumps({"name": each, "seconds": time.perf_counter() - began, "files": files, "text": text}))
+            continue
+        out = common.console()
+        out.print(Markdown(text))
+        out.print(f"\n{each}: {time.perf_counter() - began:.0f} s. Written: {', '.join(files)}.", markup=False)
+        commits = {commit for commit, _ in laboratory.origins}
+        if len(commits) > 1:
+            out.print(
+                f"These results come from several versions of the code ({', '.join(sorted(commits))}), since earlier "
+                "work was found in the ledger. --fresh measures everything with this one.",
+                markup=False,
+            )
+
+
+command.__doc__ = f"""Measure the paper's tables and figures again.
+
+Results are kept piece by piece in FOLDER/ledger.sqlite: a run that was stopped goes on where it was, and nothing is
+counted twice. Tables are written as CSV, with seed, commit and machine; figures as PNG and SVG; the text as Markdown.
+
+\b
+{chr(10).join(f"  {name:{WIDTH}}  {experiment.summary}" for name, experiment in EXPERIMENTS.items())}
+
+\b
+Examples:
+  tocsin reproduce figure1
+  tocsin reproduce table1 --quick
+  tocsin reproduce imaging --data camelyon17_v1.0
+"""

@@ -1,0 +1,117 @@
+"""The autoencoder of the paper's appendix: pictures to 32 numbers and back. Needs PyTorch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tocsin.compute.arrays import Float32Array, Int64Array
+from tocsin.errors import MissingExtraError
+from tocsin.experiments.pictures import UInt8Array
+
+CHANNELS = (3, 8, 12, 16, 24, 32)
+BATCH = 32
+LEARNING_RATE = 1e-3
+
+
+@dataclass(frozen=True)
+class Autoencoder:
+    """Five convolutions from (3, side, side) to (32, 1, 1), and five transposed ones back, separated by ReLU.
+
+    Pictures are (n, side, side, 3), 0 to 255; the network sees them from 0 to 1.
+    """
+
+    encoder: Any
+    decoder: Any
+
+    def fit(self, pictures: UInt8Array, epochs: int, rng: np.random.Generator) -> float:
+        """Train to reproduce the pictures; the mean squared error per pixel and colour over the last epoch."""
+        torch = load_torch()
+        with _one_thread(torch):
+            return self._fit(torch, pictures, epochs, rng)
+
+    def encode(self, pictures: UInt8Array) -> Float32Array:
+        """(n, 32): what the encoder makes of each picture."""
+        torch = load_torch()
+        with _one_thread(torch), torch.no_grad():
+            return np.asarray(self.encoder(_tensor(torch, pictures)).flatten(1).numpy())
+
+    def _fit(self, torch: Any, pictures: UInt8Array, epochs: int, rng: np.random.Generator) -> float:
+        optimiser = torch.optim.Adam([*self.encoder.parameters(), *self.decoder.parameters()], LEARNING_RATE)
+        loss = np.nan
+        for _ in range(epochs):
+            total = 0.0
+            for batch in _batches(rng.permutation(len(pictures))):
+                seen = _tensor(torch, pictures[batch])
+                error = torch.nn.functional.mse_loss(self.decoder(self.encoder(seen)), seen)
+                optimiser.zero_grad()
+                error.backward()
+                optimiser.step()
+                total += error.item() * len(batch)
+            loss = total / len(pictures)
+        return float(loss)
+
+
+def build(side: int, seed: int) -> Autoencoder:
+    """An untrained autoencoder for pictures of side x side pixels."""
+    torch = load_torch()
+    layers = list(zip(CHANNELS[:-1], CHANNELS[1:], strides(side), strict=True))
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        # A kernel of stride + 2 with a padding of 1 divides the side by the stride exactly.
+        down = [torch.nn.Conv2d(few, many, stride + 2, stride, padding=1) for few, many, stride in layers]
+        up = [torch.nn.ConvTranspose2d(many, few, stride + 2, stride, padding=1) for few, many, stride in layers[::-1]]
+    return Autoencoder(_separated(torch, down), _separated(torch, up))
+
+
+def strides(side: int) -> tuple[int, ...]:
+    """Five factors of the side, smallest first.
+
+    >>> strides(96)
+    (2, 2, 2, 3, 4)
+    """
+    factors, rest = [], side
+    for prime in range(2, side + 1):
+        while rest % prime == 0:
+            factors.append(prime)
+            rest //= prime
+    while len(factors) > len(CHANNELS) - 1:
+        factors = sorted([factors[0] * factors[1], *factors[2:]])
+    return tuple([1] * (len(CHANNELS) - 1 - len(factors)) + factors)
+
+
+def load_torch() -> Any:
+    """PyTorch, if it is installed."""
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingExtraError("torch", "imaging", "Encoding pictures") from error
+    return torch
+
+
+def _separated(torch: Any, layers: list[Any]) -> Any:
+    first, *others = layers
+    return torch.nn.Sequential(first, *(part for layer in others for part in (torch.nn.ReLU(), layer)))
+
+
+def _tensor(torch: Any, pictures: UInt8Array) -> Any:
+    return torch.from_numpy(np.ascontiguousarray(pictures.transpose(0, 3, 1, 2), dtype=np.float32) / 255)
+
+
+@contextmanager
+def _one_thread(torch: Any) -> Iterator[None]:
+    """Configurations run side by side, one per core; and sums in one order give one result."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _batches(rows: Int64Array) -> list[Int64Array]:
+    return [rows[start : start + BATCH] for start in range(0, len(rows), BATCH)]

@@ -1,0 +1,22 @@
+"""Everything that `tocsin reproduce` knows, by name."""
+
+from __future__ import annotations
+
+from tocsin.experiments.base import Experiment
+from tocsin.experiments.comparison_figures import CALIBRATION, POWER, QQ
+from tocsin.experiments.figure1 import FIGURE1
+from tocsin.experiments.imaging import IMAGING
+from tocsin.experiments.problems import PROBLEMS_FIGURE
+from tocsin.experiments.table1 import TABLE1
+from tocsin.experiments.window_sharing import WINDOW_SHARING
+
+EXPERIMENTS: dict[str, Experiment] = {
+    "table1": TABLE1,
+    "figure1": FIGURE1,
+    "calibration": CALIBRATION,
+    "qq": QQ,
+    "power": POWER,
+    "window-sharing": WINDOW_SHARING,
+    "problems": PROBLEMS_FIGURE,
+    "imaging": IMAGING,
+}
