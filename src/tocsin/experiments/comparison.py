@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
-from tocsin.compute.arrays import Array, Float64Array
+from tocsin.compute.arrays import Array, Float64Array, Int64Array
 from tocsin.experiments.base import Options, Perform, Result, Row, Table, Tables, Unit, generator
 from tocsin.experiments.laws import PROBLEMS, Law, gaussian, square
 from tocsin.experiments.methods import METHODS, POINTS
@@ -29,14 +31,15 @@ PROBABILITIES = np.concatenate([np.linspace(0.001, 0.9, 60), 1 - np.geomspace(0.
 
 @dataclass(frozen=True)
 class Configuration(Unit):
-    """One reference, one fit, and runs of it: without a change if `quiet`, then with each of the law's changes.
+    """One reference, a fit to each of the ERTs, and runs: without a change if `quiet`, then with the law's changes.
 
-    All methods see the same references; streams are their own.
+    All methods see the same references; streams are their own. Detectors of one channel have the same statistic at
+    every ERT, and share streams too.
     """
 
     method: str
     law: str
-    ert: float
+    erts: tuple[float, ...]
     number: int
     runs: int
     quiet: bool
@@ -45,12 +48,17 @@ class Configuration(Unit):
     def run(self) -> Result:
         before = LAWS[self.law]
         reference = before(generator(self.seed, "reference", self.law, self.number), POINTS)
-        detector = METHODS[self.method].fit(self.ert, reference, self.number)
-        rng = generator(self.seed, "streams", self.law, self.number, self.method, round(100 * self.ert))
-        found = {"quiet": run_lengths(detector, before, rng, self.runs)} if self.quiet else {}
+        rng = generator(self.seed, "streams", self.law, self.number, self.method, int(self.quiet))
+        detectors = [METHODS[self.method].fit(ert, reference, self.number) for ert in self.erts]
+        alike = len(detectors[0].channels_) == 1
+        groups = [detectors] if alike else [[detector] for detector in detectors]
+        found: dict[str, list[Int64Array]] = {}
+        if self.quiet:
+            found["quiet"] = [lengths for group in groups for lengths in run_lengths(group, before, rng, self.runs)]
         for problem in problems_of(self.law):
-            found[problem] = delays(detector, before, PROBLEMS[problem][1], rng, self.runs)
-        return {name: lengths.astype(np.int32) for name, lengths in found.items()}
+            change = PROBLEMS[problem]
+            found[problem] = [lengths for group in groups for lengths in delays(group, *change, rng, self.runs)]
+        return {name: np.stack(lengths).astype(np.int32) for name, lengths in found.items()}
 
 
 def problems_of(law: str) -> list[str]:
@@ -62,50 +70,59 @@ def measure(options: Options, perform: Perform) -> Tables:
     """Run lengths and delays at the promised ERTs; then delays of the CALM methods at what their baselines achieved."""
     configurations, runs = (QUICK_CONFIGURATIONS, QUICK_RUNS) if options.quick else (CONFIGURATIONS, RUNS)
 
-    def units(method: str, law: str, ert: float, *, quiet: bool) -> list[Unit]:
-        return [Configuration(method, law, ert, i, runs, quiet, options.seed) for i in range(configurations)]
+    def units(method: str, law: str, erts: tuple[float, ...], *, quiet: bool) -> list[Unit]:
+        return [Configuration(method, law, erts, i, runs, quiet, options.seed) for i in range(configurations)]
 
-    cells = [(method, law, ert) for law in LAWS for ert in ERTS for method in METHODS]
     # The slowest first, so that no core is left waiting at the end.
-    work = [unit for cell in sorted(cells, key=lambda cell: -cell[2]) for unit in units(*cell, quiet=True)]
-    found = dict(zip(work, perform("detectors at the promised run times", work), strict=True))
-
+    work = {(m, law): units(m, law, ERTS, quiet=True) for m in reversed(METHODS) for law in LAWS}
+    found = _performed(perform, "detectors at the promised run times", work)
     rows: Table = []
     quantiles: Table = []
-    achieved: dict[tuple[str, str, int], float] = {}
-    for method, law, ert in cells:
-        results = [found[unit] for unit in units(method, law, ert, quiet=True)]
-        lengths = np.concatenate([result["quiet"] for result in results])
-        achieved[method, law, ert] = float(lengths.mean())
-        rows += _rows(method, law, ert, PROMISED, ert, results)
-        for probability, length in zip(PROBABILITIES, np.quantile(lengths, PROBABILITIES), strict=True):
-            quantiles.append(
-                {"method": method, "law": law, "ert": ert, "mean": _short(lengths.mean()), "runs": len(lengths),
-                 "probability": round(float(probability), 6), "length": _short(length)}
-            )  # fmt: skip
+    achieved: dict[tuple[str, str], tuple[float, ...]] = {}
+    for method in METHODS:
+        for law in LAWS:
+            results = found[method, law]
+            lengths = np.concatenate([result["quiet"] for result in results], axis=1)
+            achieved[method, law] = tuple(round(float(mean), 2) for mean in lengths.mean(1))
+            rows += _rows(method, law, PROMISED, ERTS, results)
+            quantiles += _quantiles(method, law, lengths)
 
-    again = [
-        (method, law, ert, round(achieved[baseline, law, ert], 2))
-        for method, law, ert in cells
-        if (baseline := METHODS[method].baseline) is not None
-    ]
-    work = [unit for method, law, _, art in again for unit in units(method, law, art, quiet=False)]
-    found = dict(zip(work, perform("the paper's detectors at the baselines' run times", work), strict=True))
-    for method, law, ert, art in again:
-        rows += _rows(method, law, ert, BASELINE, art, [found[u] for u in units(method, law, art, quiet=False)])
+    again = {(m, law): method.baseline for m, method in METHODS.items() for law in LAWS if method.baseline}
+    work = {(m, law): units(m, law, achieved[baseline, law], quiet=False) for (m, law), baseline in again.items()}
+    found = _performed(perform, "the paper's detectors at the baselines' run times", work)
+    for (method, law), baseline in again.items():
+        rows += _rows(method, law, BASELINE, achieved[baseline, law], found[method, law])
     return {"comparison": rows, "quantiles": quantiles}
 
 
-def _rows(method: str, law: str, ert: int, configured_to: str, target: float, results: list[Result]) -> Table:
-    """A row per configuration."""
+def _performed(
+    perform: Perform, what: str, work: dict[tuple[str, str], list[Unit]]
+) -> dict[tuple[str, str], list[Result]]:
+    """Results under the keys of their pieces of work."""
+    results = iter(perform(what, [unit for units in work.values() for unit in units]))
+    return {key: list(islice(results, len(units))) for key, units in work.items()}
+
+
+def _quantiles(method: str, law: str, lengths: Int64Array) -> Table:
+    return [
+        {"method": method, "law": law, "ert": ert, "mean": _short(found.mean()), "runs": len(found),
+         "probability": round(float(probability), 6), "length": _short(length)}
+        for ert, found in zip(ERTS, lengths, strict=True)
+        for probability, length in zip(PROBABILITIES, np.quantile(found, PROBABILITIES), strict=True)
+    ]  # fmt: skip
+
+
+def _rows(method: str, law: str, configured_to: str, targets: Sequence[float], results: list[Result]) -> Table:
+    """A row per ERT and configuration."""
     rows: Table = []
-    for number, result in enumerate(results):
-        row: Row = {"method": method, "law": law, "ert": ert, "configured to": configured_to, "target": target}
-        row["configuration"], row["runs"] = number, len(result[problems_of(law)[0]])
-        for name in ("quiet", *PROBLEMS):
-            row[name] = _short(result[name].mean()) if name in result else float("nan")
-        row["quiet deviation"] = _short(result["quiet"].std(ddof=1)) if "quiet" in result else float("nan")
-        rows.append(row)
+    for place, (ert, target) in enumerate(zip(ERTS, targets, strict=True)):
+        for number, result in enumerate(results):
+            row: Row = {"method": method, "law": law, "ert": ert, "configured to": configured_to, "target": target}
+            row["configuration"], row["runs"] = number, result[problems_of(law)[0]].shape[1]
+            for name in ("quiet", *PROBLEMS):
+                row[name] = _short(result[name][place].mean()) if name in result else float("nan")
+            row["quiet deviation"] = _short(result["quiet"][place].std(ddof=1)) if "quiet" in result else float("nan")
+            rows.append(row)
     return rows
 
 

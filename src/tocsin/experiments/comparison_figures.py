@@ -20,7 +20,6 @@ STYLES: dict[str, dict[str, Any]] = {
     "LSDD-Inc": {"color": COLOURS[0], "marker": "o", "linestyle": "--"},
     "CALM-LSDD": {"color": COLOURS[0], "marker": "s"},
     "steady MMD": {"color": COLOURS[4], "marker": "^"},
-    "steady LSDD": {"color": COLOURS[5], "marker": "^"},
     "default family": {"color": COLOURS[2], "marker": "D", "linewidth": 1.8},
 }
 """One colour per statistic; baselines dashed, the paper's methods as squares, ours as triangles and diamonds."""

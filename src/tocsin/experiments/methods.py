@@ -52,6 +52,5 @@ METHODS = {
     "LSDD-Inc": Method(_lsdd_inc),
     "CALM-LSDD": Method(_detector(LSDD(), window=WINDOW, calibration="paper"), baseline="LSDD-Inc"),
     "steady MMD": Method(_detector(MMD(Gaussian()), window=WINDOW), ours=True),
-    "steady LSDD": Method(_detector(LSDD(), window=WINDOW), ours=True),
     "default family": Method(_detector(), ours=True),
 }

@@ -1,16 +1,18 @@
-"""Run lengths and delays of a fitted detector on streams from known laws, many at a time.
+"""Run lengths and delays of fitted detectors on streams from known laws, many at a time.
 
-Both use that a statistic depends on the last observations alone, as many as the widest window holds: it can be computed
-for a long stream at once, and runs read off afterwards. Detectors must start cold.
+A statistic depends on the last observations alone, as many as the widest window holds: it can be computed for a long
+stream at once, and runs read off afterwards. Detectors that differ in their thresholds only can share it. All must
+start cold.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from tocsin.compute.arrays import Float64Array, Int64Array
+from tocsin.compute.arrays import Array, Float64Array, Int64Array
 from tocsin.experiments.laws import Law
 from tocsin.watching import Watcher
 
@@ -20,70 +22,103 @@ FIRST_STEPS, MOST_STEPS = 32, 512
 """Observations after a change that are looked at first, and at most in one piece."""
 
 
-def run_lengths(detector: Watcher[Any], law: Law, rng: np.random.Generator, runs: int) -> Int64Array:
-    """Tests up to and including the alarm, for `runs` runs without a change."""
-    thresholds, widest = detector.thresholds_, detector.windows_[-1]
-    detector.reset()
-    found: list[int] = []
+def run_lengths(detectors: Sequence[Watcher[Any]], law: Law, rng: np.random.Generator, runs: int) -> list[Int64Array]:
+    """Tests up to and including the alarm, for `runs` runs without a change of every detector.
+
+    The detectors have the same statistic, that of the first, and thresholds of their own.
+    """
+    widest = detectors[0].windows_[-1]
+    detectors[0].reset()
+    readers = [_Reader(detector, widest - 1) for detector in detectors]
     statistic = np.empty(0)
-    first = widest - 1  # where in `statistic` the first test of the current run is
-    while len(found) < runs:
-        expected = (runs - len(found)) * (widest + (np.mean(found) if found else detector.calibration_.ert))
+    while unfinished := [reader for reader in readers if len(reader.found) < runs]:
+        expected = max(reader.expected(runs) for reader in unfinished)
         size = int(np.clip(expected, SHORTEST_BLOCK, LONGEST_BLOCK))
-        statistic = np.concatenate([statistic, detector.update_many(law(rng, size)).statistic])
-        above = np.flatnonzero(statistic > thresholds[-1])
-        while len(found) < runs:
-            alarm = _first_alarm(statistic, first, above, thresholds)
+        statistic = np.concatenate([statistic, detectors[0].update_many(law(rng, size)).statistic])
+        for reader in unfinished:
+            reader.read(statistic, runs)
+        done = min([reader.first for reader in unfinished] + [len(statistic)])
+        statistic = statistic[done:]
+        for reader in unfinished:
+            reader.first -= done
+    return [np.array(reader.found) for reader in readers]
+
+
+class _Reader:
+    """Finds the runs of one detector in its statistic.
+
+    first: where the first test of the current run is.
+    """
+
+    def __init__(self, detector: Watcher[Any], first: int) -> None:
+        self.thresholds, self.widest, self.ert = detector.thresholds_, detector.windows_[-1], detector.calibration_.ert
+        self.first, self.found = first, list[int]()
+
+    def expected(self, runs: int) -> float:
+        """Observations that it will take to have found `runs` runs."""
+        mean = float(np.mean(self.found)) if self.found else self.ert
+        return (runs - len(self.found)) * (self.widest + mean)
+
+    def read(self, statistic: Float64Array, runs: int) -> None:
+        """Find further runs, up to as many."""
+        above = np.flatnonzero(statistic > self.thresholds[-1])
+        while len(self.found) < runs:
+            alarm = self._next_alarm(statistic, above)
             if alarm is None:
-                break
-            found.append(alarm - first + 1)
-            first = alarm + widest
-        done = min(first, len(statistic))
-        statistic, first = statistic[done:], first - done
-    return np.array(found)
+                return
+            self.found.append(alarm - self.first + 1)
+            self.first = alarm + self.widest
+
+    def _next_alarm(self, statistic: Float64Array, above: Int64Array) -> int | None:
+        transient = len(self.thresholds) - 1
+        early = statistic[self.first : self.first + transient]
+        rang = np.flatnonzero(early > self.thresholds[: len(early)])
+        if len(rang):
+            return self.first + int(rang[0])
+        later = int(np.searchsorted(above, self.first + transient))
+        return int(above[later]) if later < len(above) else None
 
 
-def _first_alarm(statistic: Float64Array, first: int, above: Int64Array, thresholds: Float64Array) -> int | None:
-    """Where the run whose first test is at `first` rings; `above`: where the last threshold is exceeded."""
-    early = statistic[first : first + len(thresholds) - 1]
-    rang = np.flatnonzero(early > thresholds[: len(early)])
-    if len(rang):
-        return first + int(rang[0])
-    later = int(np.searchsorted(above, first + len(thresholds) - 1))
-    return int(above[later]) if later < len(above) else None
-
-
-def delays(detector: Watcher[Any], before: Law, after: Law, rng: np.random.Generator, runs: int) -> Int64Array:
-    """Observations from a change up to and including the alarm.
+def delays(
+    detectors: Sequence[Watcher[Any]], before: Law, after: Law, rng: np.random.Generator, runs: int
+) -> list[Int64Array]:
+    """Observations from a change up to and including the alarm, for `runs` runs of every detector.
 
     The change comes when the windows are just full, and the first test, made of points from before, was quiet: the
-    paper's change point W + 1, and its expectation given that no alarm came earlier.
+    paper's change point W + 1, and its expectation given that no alarm came earlier. As in `run_lengths`, detectors
+    share the statistic of the first.
     """
-    thresholds, widest = detector.thresholds_, detector.windows_[-1]
-    recent = _quiet_windows(detector, before, rng, runs)
-    found = np.zeros(runs, np.int64)
-    active, tests, steps = np.arange(runs), 1, FIRST_STEPS
-    while len(active):
+    widest = detectors[0].windows_[-1]
+    thresholds = [detector.thresholds_ for detector in detectors]
+    shortest = min(detector.calibration_.ert for detector in detectors)
+    rows = runs + int(runs / shortest + 6 * np.sqrt(runs / shortest)) + 6  # more than ring at once
+    recent = before(rng, rows * widest).reshape(rows, widest, -1)
+    found = np.zeros((len(detectors), rows), np.int64)
+    waiting: Array = np.ones_like(found, dtype=bool)
+    tests, steps = 1, FIRST_STEPS
+    while waiting.any():
+        active = np.flatnonzero(waiting.any(0))
         new = after(rng, len(active) * steps).reshape(len(active), steps, -1)
         streams = np.concatenate([recent, new], axis=1)
-        statistic = _statistics(detector, streams)[:, widest:]
-        places = np.minimum(np.arange(tests, tests + steps), len(thresholds) - 1)
-        rings = statistic > thresholds[places]
-        rang = rings.any(1)
-        found[active[rang]] = tests + rings[rang].argmax(1)
-        active, recent = active[~rang], streams[~rang, -widest:]
+        statistic = _statistics(detectors[0], streams)
+        for mine, lengths, own in zip(waiting, found, thresholds, strict=True):
+            if tests == 1:
+                quiet = statistic[:, widest - 1] <= own[0]
+                mine &= quiet & (np.cumsum(quiet) <= runs)
+            rings = statistic[:, widest:] > own[np.minimum(np.arange(tests, tests + steps), len(own) - 1)]
+            rang = rings.any(1) & mine[active]
+            lengths[active[rang]] = tests + rings[rang].argmax(1)
+            mine[active[rang]] = False
+        recent = streams[waiting[:, active].any(0), -widest:]
         tests, steps = tests + steps, min(2 * steps, MOST_STEPS)
+    return [_all_found(lengths, runs) for lengths in found]
+
+
+def _all_found(lengths: Int64Array, runs: int) -> Int64Array:
+    found = lengths[lengths > 0]
+    if len(found) != runs:
+        raise ArithmeticError(f"{runs - len(found)} of {runs} windows rang before the change, far more than expected.")
     return found
-
-
-def _quiet_windows(detector: Watcher[Any], law: Law, rng: np.random.Generator, runs: int) -> Float64Array:
-    """Windows (runs, W, d) that do not ring at the first test."""
-    threshold, widest = detector.thresholds_[0], detector.windows_[-1]
-    pieces: list[Float64Array] = []
-    while sum(map(len, pieces)) < runs:
-        windows = law(rng, runs * widest).reshape(runs, widest, -1)
-        pieces.append(windows[_statistics(detector, windows)[:, -1] <= threshold])
-    return np.concatenate(pieces)[:runs]
 
 
 def _statistics(detector: Watcher[Any], streams: Float64Array) -> Float64Array:
