@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint bench results clean
+.PHONY: help setup demo test lint bench results paper clean
 
 help:  ## List what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -32,10 +32,13 @@ lint: $(READY)  ## Style, strict types, import contracts
 bench: $(READY)  ## Speed, side by side with alibi-detect in an environment of its own
 	$(BIN)/python -m benchmarks.speed
 
-results: $(READY)  ## The accuracy and power figures of docs/results/core.md (about half an hour)
+results: $(READY)  ## The accuracy figures of docs/results/core.md (about half an hour)
 	$(BIN)/python -m benchmarks.promise
 	$(BIN)/python -m benchmarks.discrete
-	$(BIN)/python -m benchmarks.power
+
+paper: $(READY)  ## The paper's tables and figures, full size (about an hour), and docs/results/paper.md
+	$(BIN)/tocsin reproduce all --output docs/results/paper
+	$(BIN)/python -m benchmarks.page
 
 clean:  ## Remove what was made
 	rm -rf $(VENV) .peer-venv build dist

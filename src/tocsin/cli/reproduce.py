@@ -14,6 +14,7 @@ from tocsin.cli import common
 from tocsin.errors import InputError
 from tocsin.experiments.base import Options
 from tocsin.experiments.catalogue import EXPERIMENTS
+from tocsin.experiments.figures import require_matplotlib
 from tocsin.experiments.laboratory import Laboratory
 
 WIDTH = max(map(len, EXPERIMENTS))
@@ -46,6 +47,8 @@ def command(
     if name not in (*EXPERIMENTS, "all"):
         raise InputError(f"Nothing is called {name}. Choose one of {', '.join(EXPERIMENTS)}, or all.")
     names = [each for each in EXPERIMENTS if name in (each, "all") and not (name == "all" and each == "imaging")]
+    if any(EXPERIMENTS[each].has_figures for each in names):
+        require_matplotlib()  # told before hours of work, not after
     laboratory = Laboratory(output, workers=workers, fresh=fresh)
     for each in names:
         began = time.perf_counter()

@@ -60,12 +60,14 @@ class Experiment:
     measure: does the work and gives tables; called again after an interruption, it finds what was done.
     draw: writes figures to a folder, from tables alone, and returns what there is to read, in Markdown.
     tables: the names of the tables that `measure` gives.
+    has_figures: whether `draw` draws any, and needs matplotlib.
     """
 
     summary: str
     tables: tuple[str, ...]
     measure: Callable[[Options, Perform], Tables]
     draw: Callable[[Tables, Path], str]
+    has_figures: bool = True
 
 
 def generator(*parts: int | str) -> np.random.Generator:

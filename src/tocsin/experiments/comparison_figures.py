@@ -69,14 +69,14 @@ def draw_qq(tables: Tables, folder: Path) -> str:
         groups.setdefault(key, []).append((float(row["probability"]), float(row["length"]), float(row["mean"])))
     colours = dict(zip(ERTS, (COLOURS[5], COLOURS[0], COLOURS[2], COLOURS[1]), strict=True))
     distances: dict[str, list[float]] = {method: [] for method in METHODS}
-    with figure(folder, "qq", PAGE, 4.0) as drawing:
-        axes = drawing.subplots(2, 4, sharex=True, sharey=True)
-        axes.flat[-1].set_axis_off()
-        for panel, method in zip(axes.flat, METHODS, strict=False):
+    runs = int(tables["quantiles"][0]["runs"])
+    with figure(folder, "qq", PAGE, 4.4) as drawing:
+        axes = drawing.subplots(2, 3, sharex=True, sharey=True)
+        for panel, method in zip(axes.flat, METHODS, strict=True):
             panel.plot([0, 12], [0, 12], color="0.6", linewidth=0.8, zorder=0)
             for law, line in zip(LAWS, ("-", ":"), strict=True):
                 for ert in ERTS:
-                    probability, length, mean = np.array(groups[method, law, ert]).T
+                    probability, length, mean = _resolved(groups[method, law, ert], runs)
                     theory = geometric_quantiles(probability, mean[0])
                     panel.plot(
                         theory / mean, length / mean, line, color=colours[ert], label=f"{law}, ERT {ert}", linewidth=1.1
@@ -86,15 +86,20 @@ def draw_qq(tables: Tables, folder: Path) -> str:
             panel.set(xlim=(0, 11), ylim=(0, 11), aspect="equal", xticks=(0, 5, 10), yticks=(0, 5, 10))
         drawing.supxlabel("geometric quantile / ART", fontsize=8)
         drawing.supylabel("run length quantile / ART", fontsize=8)
-        axes.flat[-1].legend(*axes[0, 0].get_legend_handles_labels(), loc="center")
+        drawing.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside right center")
     told = "; ".join(f"{method} {np.mean(values):.3f}" for method, values in distances.items())
-    runs = int(tables["quantiles"][0]["runs"])
     return (
         "# Run lengths against the geometric law\n\n![Q-Q plots](qq.png)\n\n"
         f"{runs} runs without a change each; the geometric law has the runs' own mean, so a wrong mean is not held "
         "against a detector twice. Largest distance between quantiles up to the 99th percentile, in units of the ART, "
         f"averaged over laws and ERTs: {told}.\n"
     )
+
+
+def _resolved(points: list[tuple[float, float, float]], runs: int) -> Float64Array:
+    """Probability, length and mean, up to the last quantile that so many runs can tell."""
+    columns = np.array(points).T
+    return columns[:, columns[0] <= 1 - 1 / runs]
 
 
 def geometric_quantiles(probability: Float64Array, mean: float) -> Float64Array:

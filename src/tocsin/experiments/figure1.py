@@ -277,7 +277,7 @@ def _line(*rows: dict[str, str | int | float]) -> str:
 
 
 FIGURE1 = Experiment(
-    "Figure 1: false positive rates of a fixed threshold and of adaptive ones",
+    "false positive rates of a fixed threshold and of adaptive ones",
     ("figure1", "figure1-densities"),
     measure,
     draw,

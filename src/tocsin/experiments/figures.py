@@ -43,14 +43,21 @@ STYLE: dict[Any, Any] = {
 }
 
 
+def require_matplotlib() -> Any:
+    """matplotlib, if it is installed."""
+    try:
+        import matplotlib
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", "plot", "Drawing figures") from error
+    return matplotlib
+
+
 @contextmanager
 def figure(folder: Path, name: str, width: float, height: float) -> Iterator[Figure]:
     """A figure to draw on (sizes in inches); written to folder/name.png and folder/name.svg at the end of the block."""
-    try:
-        import matplotlib
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        raise MissingExtraError("matplotlib", "plot", "Drawing figures") from error
+    matplotlib = require_matplotlib()
+    from matplotlib.figure import Figure
+
     with matplotlib.rc_context(STYLE):  # pyplot is not involved: no windows, no state
         drawing = Figure(figsize=(width, height))
         yield drawing

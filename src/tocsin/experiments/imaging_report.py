@@ -104,7 +104,7 @@ reduction is (ART - ADD) / ART.
 {PAPER_LINE}
 
 Spread is the standard deviation of ART / ERT over configurations, each measured with {runs} runs, which alone make for
-{runs**-0.5:.0%}. The distribution functions of run lengths and of the geometric law are at most {gaps} apart.
+{100 * runs**-0.5:.0f} %. The distribution functions of run lengths and of the geometric law are at most {gaps} apart.
 {_finite(pool, reference)}{_censored(rows)}
 ![Quantiles of run lengths against the geometric law, and the distribution of delays](imaging.png)
 """
@@ -131,8 +131,8 @@ def _gap(quantiles: Table, ert: int) -> float:
 
 def _finite(pool: int, reference: int) -> str:
     return f"""
-The pool is finite, and its mean is not that of the reference: their squared distance is in proportion to 1/N + 1/{pool}
-instead of the 1/N that any detector has to live with, {reference / pool:.0%} more.
+The pool is finite, and its mean is not that of the law behind it. The squared distance between the means of pool and
+reference goes as 1/N + 1/{pool}, {100 * reference / pool:.0f} % more than the 1/N that every detector has to live with.
 """
 
 

@@ -77,6 +77,4 @@ upwards doubles it, as half of the 20 do. Singly, such changes are hard to see; 
 """
 
 
-PROBLEMS_FIGURE = Experiment(
-    "Figure of the problems D1 to D4: points before and after the change", ("problems",), measure, draw
-)
+PROBLEMS_FIGURE = Experiment("samples of D1 to D4, before and after the change", ("problems",), measure, draw)

@@ -253,7 +253,7 @@ def _markdown(titles: list[str], rows: list[list[str]]) -> str:
 
 
 WINDOW_SHARING = Experiment(
-    "Appendix: window-sharing bias of bootstraps with and without replacement",
+    "bias of bootstraps with and without replacement (appendix)",
     ("window-sharing", "window-sharing-densities"),
     measure,
     draw,
