@@ -7,6 +7,7 @@ import os
 import select
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -22,6 +23,8 @@ from tocsin import Detector, __version__
 from tocsin.cli import app
 from tocsin.cli.stopping import stopper
 from tocsin.compute.arrays import Float64Array
+from tocsin.experiments import provenance
+from tocsin.experiments.catalogue import EXPERIMENTS
 
 COMMAND = [sys.executable, "-c", "from tocsin.cli import main; main()"]
 PATIENCE = 30.0
@@ -86,7 +89,7 @@ def test_version_and_help() -> None:
     """Every command explains itself and gives an example."""
     assert tocsin("--version").stdout == f"tocsin {__version__}\n"
     assert "tocsin demo" in tocsin("--help").stdout
-    for name in ("fit", "watch", "check", "demo"):
+    for name in ("fit", "watch", "check", "demo", "reproduce"):
         result = tocsin(name, "--help")
         assert result.exit_code == 0
         assert "Example" in result.stdout
@@ -114,6 +117,12 @@ def test_version_and_help() -> None:
         ("watch no.tocsin r.csv", "There is no file"),
         ("watch r.csv r.csv", "not a whole .tocsin file"),
         ("check r.csv", "not a whole .tocsin file"),
+        ("reproduce", "NAME"),
+        ("reproduce table2", f"Nothing is called table2. Choose one of {', '.join(EXPERIMENTS)}, or all."),
+        ("reproduce problems --workers 0", "--workers one from 1 on"),
+        ("reproduce problems --seed -1", "--seed is a whole number from 0 on"),
+        ("reproduce problems --draw-only", "There is no reproduced/problems.csv"),
+        ("reproduce problems --quick -o r.csv", "Cannot keep results in r.csv/ledger.sqlite"),
         ("wotch", "watch"),
     ],
 )
@@ -340,6 +349,70 @@ def test_a_truncated_file_is_refused(file: Path) -> None:
         result = tocsin(*arguments, stdin=csv(STREAM))
         assert result.exit_code == 2
         assert "damaged" in result.stderr
+
+
+# reproduce
+
+
+def test_reproduce_names_everything_that_it_knows() -> None:
+    """With a word on each."""
+    lines = [line.split(maxsplit=1) for line in tocsin("reproduce", "--help").stdout.splitlines()]
+    for name, experiment in EXPERIMENTS.items():
+        assert [name, experiment.summary] in lines
+
+
+def test_reproduce_writes_tables_figures_and_words(tmp_path: Path) -> None:
+    """All of them into one folder, which also keeps the work; and again from the table alone, without measuring."""
+    folder = tmp_path / "new" / "folder"
+    result = tocsin("reproduce", "problems", "--quick", "--workers", "1", "-o", folder)
+    assert result.exit_code == 0, result.output
+    made = [f"problems.{kind}" for kind in ("csv", "md", "png", "svg")]
+    assert sorted(path.name for path in folder.iterdir()) == ["ledger.sqlite", *made]
+    words = "".join(result.stdout.split())
+    assert "ProblemsD1toD4" in words
+    assert f"Written:{','.join(str(folder / name) for name in made)}." in words
+    text = (folder / "problems.md").read_text()
+    assert text.startswith("## Problems D1 to D4\n\n200 points of each law.")
+
+    picture = (folder / "problems.png").read_bytes()
+    for name in ("ledger.sqlite", "problems.png", "problems.md"):
+        (folder / name).unlink()
+    again = tocsin("reproduce", "problems", "--draw-only", "--json", "-o", folder)
+    assert again.exit_code == 0, again.output
+    facts = json.loads(again.stdout)
+    assert facts.pop("seconds") > 0
+    assert facts == {"name": "problems", "files": [str(folder / name) for name in made], "text": text}
+    assert (folder / "problems.png").read_bytes() == picture
+    assert sorted(path.name for path in folder.iterdir()) == made
+
+
+def test_reproduce_goes_on_from_its_ledger(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Work that an earlier version did is told; --fresh does it again, and another seed gives other points."""
+    arguments = ("reproduce", "problems", "--quick", "--workers", "1", "-o", tmp_path)
+    monkeypatch.setattr(provenance, "commit", lambda: "older")
+    assert "several versions" not in tocsin(*arguments).stdout
+    table = (tmp_path / "problems.csv").read_text()
+    assert ",older," in table
+    monkeypatch.setattr(provenance, "commit", lambda: "newer")
+    database = sqlite3.connect(tmp_path / "ledger.sqlite")
+    with database:
+        database.execute("DELETE FROM done WHERE rowid = 1")
+    database.close()
+    assert "several versions of the code (newer, older)" in " ".join(tocsin(*arguments).stdout.split())
+    assert (tmp_path / "problems.csv").read_text() == table.replace(",older,", ',"newer, older",')
+    tocsin(*arguments, "--fresh")
+    assert (tmp_path / "problems.csv").read_text() == table.replace(",older,", ",newer,")
+    tocsin(*arguments, "--seed", "1")
+    assert (tmp_path / "problems.csv").read_text() != table
+
+
+def test_reproduce_asks_for_matplotlib_before_the_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Told at once, and nothing is made."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = tocsin("reproduce", "problems", "-o", tmp_path / "folder")
+    assert result.exit_code == 2
+    assert "pip install 'tocsin[plot]'" in result.stderr
+    assert not (tmp_path / "folder").exists()
 
 
 # Processes

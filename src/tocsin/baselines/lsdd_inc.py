@@ -19,7 +19,7 @@ from tocsin.statistics.lsdd import LSDD, Bumps, bumps_products, choose_regularis
 from tocsin.watching import Fitted, Watcher
 
 REDRAWS = 2**32
-"""Stands in for the number of a run in the hash that redraws reference points, and is none."""
+"""Added to the number of a run in the hash that redraws reference points, which is then that of no other hash."""
 
 BLOCK = 4096
 
@@ -170,6 +170,7 @@ class LSDDIncLive:
         self.channels = (Channel("LSDD", window),)
         self._recent = np.zeros((window - 1, reference.shape[1]))
         self._filled = np.zeros(1, np.int64)
+        self._run = np.zeros(1, np.int64)
         self._tests = np.zeros(1, np.int64)
 
     def observe(self, points: Float64Array, own: Int64Array | None) -> Float64Array:
@@ -189,17 +190,19 @@ class LSDDIncLive:
         return out
 
     def _drawn(self, tests: int) -> Int64Array:
-        """(tests, W) places in the reference: a hash of how many tests came before, so that no generator is kept."""
+        """(tests, W) places in the reference: a hash of the run and its tests so far, so that no generator is kept."""
         if len(self.reference) == 1:
             return np.zeros((tests, 1), np.int64)
-        uniforms = coins(self.seed, REDRAWS, int(self._tests[0]) * self.window, tests * self.window)
+        uniforms = coins(self.seed, REDRAWS + int(self._run[0]), int(self._tests[0]) * self.window, tests * self.window)
         return np.asarray((uniforms * len(self.reference)).astype(np.int64).reshape(tests, self.window))
 
     def clear(self) -> None:
-        self._filled[0] = 0
+        # A new run has redraws of its own, whatever the last one had looked at beyond its alarm.
+        self._filled[0] = self._tests[0] = 0
+        self._run += 1
 
     def state(self) -> Parts:
-        return {"recent": self._recent, "filled": self._filled, "tests": self._tests}
+        return {"recent": self._recent, "filled": self._filled, "run": self._run, "tests": self._tests}
 
     def resume(self, state: Parts) -> None:
         for name, array in self.state().items():

@@ -198,7 +198,7 @@ def moments(
     chains = (a1 + 3 * (n - 1) * b1 + (n - 1) * (n - 2) * c1) / n**2
     powers = (a2 + 3 * (n - 1) * b2 + (n - 1) * (n - 2) * c2) / n**2
     third_moment = (8 * (size - 2) * chains + 4 * powers) / pairs**2
-    return float(variance), float(third_moment / max(variance, np.finfo(float).tiny) ** 1.5)
+    return float(variance), float(third_moment / variance**1.5) if variance > 0 else math.nan
 
 
 def run_length(threshold: float, size: int, skewness: float | None) -> float:
@@ -226,7 +226,7 @@ def solve(ert: float, size: int, skewness: float | None) -> float:
     if not shortest <= ert:
         raise InputError(
             f"ert={ert:g} is too short for ScanB with window={size}: its approximation holds for long run times, and "
-            f"gives none below {shortest:.0f}. Ask for a longer one, or use tocsin.Detector."
+            f"gives none below {shortest:.4g}. Ask for a longer one, or use tocsin.Detector."
         )
     return _bisect(lambda b: run_length(b, size, skewness) - ert, LOWEST, ert)
 

@@ -6,6 +6,7 @@ import csv
 import multiprocessing
 import os
 import signal
+import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
@@ -112,8 +113,17 @@ def _timed(unit: Unit) -> tuple[Unit, Result, float]:
 def _settle(cores: SimpleQueue[int]) -> None:
     """Keep this process to one core, if the system allows it, so that its threads do not crowd out the others."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    threading.Thread(target=_leave_with_the_parent, daemon=True).start()
     if hasattr(os, "sched_setaffinity"):
         os.sched_setaffinity(0, {cores.get()})
+
+
+def _leave_with_the_parent() -> None:
+    """A parent that was killed cannot send its workers home, and they would wait for work for ever."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @contextmanager

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import io
 import sqlite3
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -19,43 +23,51 @@ class Ledger:
     """Results by the key of their piece of work."""
 
     def __init__(self, file: Path) -> None:
-        try:
+        self._file = file
+        with self._explained():
             file.parent.mkdir(parents=True, exist_ok=True)
             self._database = sqlite3.connect(file)
             self._database.execute(SCHEMA)
-        except (sqlite3.Error, OSError) as error:
-            raise StorageError(
-                f"Cannot keep results in {file}: {error}. If it is damaged, remove it and run again; or choose another "
-                "folder with --output."
-            ) from error
 
     def add(self, key: str, result: Result, *, commit: str, machine: str, seconds: float) -> None:
         """Keep a result; on disk when this returns."""
         content = io.BytesIO()
         np.savez(content, allow_pickle=False, **result)
-        with self._database:
-            self._database.execute(
-                "INSERT OR REPLACE INTO done VALUES (?, ?, ?, ?, ?)",
-                (key, commit, machine, seconds, content.getvalue()),
-            )
+        self._ask(
+            "INSERT OR REPLACE INTO done VALUES (?, ?, ?, ?, ?)", key, commit, machine, seconds, content.getvalue()
+        )
 
     def __contains__(self, key: str) -> bool:
-        return self._database.execute("SELECT 1 FROM done WHERE key = ?", (key,)).fetchone() is not None
+        return self._ask("SELECT 1 FROM done WHERE key = ?", key) is not None
 
     def __getitem__(self, key: str) -> Result:
-        (content,) = self._database.execute("SELECT result FROM done WHERE key = ?", (key,)).fetchone()
-        with np.load(io.BytesIO(content), allow_pickle=False) as arrays:
+        (content,) = self._ask("SELECT result FROM done WHERE key = ?", key)
+        with self._explained(), np.load(io.BytesIO(content), allow_pickle=False) as arrays:
             return dict(arrays)
 
     def origin(self, key: str) -> tuple[str, str]:
         """The commit and the machine that a result came from."""
-        commit, machine = self._database.execute("SELECT commit_, machine FROM done WHERE key = ?", (key,)).fetchone()
+        commit, machine = self._ask("SELECT commit_, machine FROM done WHERE key = ?", key)
         return commit, machine
 
     def forget(self, key: str) -> None:
         """Remove a result."""
-        with self._database:
-            self._database.execute("DELETE FROM done WHERE key = ?", (key,))
+        self._ask("DELETE FROM done WHERE key = ?", key)
+
+    def _ask(self, question: str, *values: Any) -> Any:
+        """The first row of the answer, or None; changes are on disk when this returns."""
+        with self._explained(), self._database:
+            return self._database.execute(question, values).fetchone()
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        try:
+            yield
+        except (sqlite3.Error, OSError, ValueError, zipfile.BadZipFile) as error:
+            raise StorageError(
+                f"Cannot keep results in {self._file}: {error}. If it is damaged, remove it and run again; or choose "
+                "another folder with --output."
+            ) from error
 
     def close(self) -> None:
         """Close the file."""
