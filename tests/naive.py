@@ -62,6 +62,12 @@ def mmd(X: Any, Y: Any, kernel: Kernel) -> float:
     return float(within_X + within_Y - 2 * kernel(X, Y).sum() / (M * W))
 
 
+def atypicality(X: Any, Y: Any, kernel: Kernel) -> float:
+    """How much less alike the points of Y are to those of X, on average, than the points of X are to each other."""
+    M = len(X)
+    return float(without_diagonal(kernel(X, X)).sum() / (M * (M - 1)) - kernel(X, Y).mean())
+
+
 def bumps(points: Floats, centres: Floats, width: float) -> Floats:
     """phi_j(x) = exp(-|x - c_j|^2 / (2 width^2)); (n, m)."""
     return gaussian(width)(points, centres)
@@ -133,6 +139,14 @@ def bootstrap_mmd_path(K: Floats, v: Indices, stream: Indices, window: int, wide
     return np.array(path)
 
 
+def bootstrap_atypicality_path(K: Floats, v: Indices, stream: Indices, window: int, widest: int) -> Floats:
+    """A^g less the mean over the window of c_j^g."""
+    N, Ko = len(K), without_diagonal(K)
+    c = [sum(v[i] * Ko[j, i] for i in range(N)) / (N - v[j]) for j in range(N)]
+    ends = range(widest, len(stream) + 1)
+    return np.array([_apart(Ko, v) - np.mean([c[j] for j in stream[end - window : end]]) for end in ends])
+
+
 def bootstrap_feature_path(psi: Floats, v: Indices, stream: Indices, window: int, widest: int) -> Floats:
     """As `bootstrap_mmd_path` with the kernel psi(x)'psi(y), for the squared distance of two mean features.
 
@@ -192,6 +206,13 @@ def warm_mmd(reference: Any, window: Any, own: Indices, kernel: Kernel) -> float
     A = without_diagonal(kernel(reference, reference)).sum() / (N * (N - 1))
     C = without_diagonal(kernel(window, window)).sum() / (W * (W - 1))
     return float(A + C - 2 * _mean_across(kernel(reference, window), own))
+
+
+def warm_atypicality(reference: Any, window: Any, own: Indices, kernel: Kernel) -> float:
+    """The same for `atypicality`."""
+    N = len(reference)
+    A = without_diagonal(kernel(reference, reference)).sum() / (N * (N - 1))
+    return float(A - _mean_across(kernel(reference, window), own))
 
 
 def warm_features(reference: Floats, window: Floats, own: Indices) -> float:

@@ -152,14 +152,37 @@ def _gaussian_problem(factors: tuple[float, ...]) -> Callable[[Case], Problem]:
     return problem
 
 
+def _typical_oracle(points: Floats, kernel: naive.Kernel, sign: int) -> Oracle:
+    K = kernel(points, points)
+    return Oracle(
+        distance=lambda X, Y: sign * naive.atypicality(X, Y, kernel),
+        bootstrap=lambda v, stream, window, widest: (
+            sign * naive.bootstrap_atypicality_path(K, v, stream, window, widest)
+        ),
+        warm=lambda window, own: sign * naive.warm_atypicality(points, window, own, kernel),
+        unit=1.0,
+    )
+
+
 def _default_problem(case: Case) -> Problem:
-    """Only channels whose window can hold a pair that is alike at the width, but always all windows at the widest."""
+    """Only channels whose window can hold a pair that is alike at the width, but always all windows at the widest.
+
+    Then how untypical points are at the median width, or the next that has channels; and how typical, over all windows
+    but the shortest.
+    """
     median, channels = naive.median_distance(case.points), []
+    widths = []
     for factor in (2.0, 1.0, 0.5, 0.25, 0.125):
         oracle = _mmd_oracle(case.points, naive.gaussian(median * factor))
         K = naive.gaussian(median * factor)(case.points, case.points)
         alike = naive.without_diagonal(K).sum() / (len(K) * (len(K) - 1))
-        channels += [(oracle, w) for w in case.windows if factor == 2 or alike * w * (w - 1) / 2 >= 1]
+        heard = [(oracle, w) for w in case.windows if factor == 2 or alike * w * (w - 1) / 2 >= 1]
+        channels += heard
+        widths += [median * factor] if heard else []
+    typical = naive.gaussian(widths[min(1, len(widths) - 1)])
+    channels += [(_typical_oracle(case.points, typical, 1), w) for w in case.windows]
+    longer = case.windows[1:] or case.windows
+    channels += [(_typical_oracle(case.points, typical, -1), w) for w in longer]
     return Problem(MMD(), case.points[:0], channels)
 
 
