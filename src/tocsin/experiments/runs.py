@@ -88,10 +88,19 @@ def delays(
     paper's change point W + 1, and its expectation given that no alarm came earlier. As in `run_lengths`, detectors
     share the statistic of the first.
     """
+    shortest = min(detector.calibration_.ert for detector in detectors)
+    spare = int(runs / shortest + 6 * np.sqrt(runs / shortest)) + 6  # more than ring at once, if all is well
+    while (found := _delays(detectors, before, after, rng, runs, runs + spare)) is None:
+        spare *= 4
+    return found
+
+
+def _delays(
+    detectors: Sequence[Watcher[Any]], before: Law, after: Law, rng: np.random.Generator, runs: int, rows: int
+) -> list[Int64Array] | None:
+    """`delays`, from so many rows of which `runs` must be quiet before the change; None if they are not."""
     widest = detectors[0].windows_[-1]
     thresholds = [detector.thresholds_ for detector in detectors]
-    shortest = min(detector.calibration_.ert for detector in detectors)
-    rows = runs + int(runs / shortest + 6 * np.sqrt(runs / shortest)) + 6  # more than ring at once
     recent = before(rng, rows * widest).reshape(rows, widest, -1)
     found = np.zeros((len(detectors), rows), np.int64)
     waiting: Array = np.ones_like(found, dtype=bool)
@@ -104,6 +113,8 @@ def delays(
         for mine, lengths, own in zip(waiting, found, thresholds, strict=True):
             if tests == 1:
                 quiet = statistic[:, widest - 1] <= own[0]
+                if quiet.sum() < runs:
+                    return None
                 mine &= quiet & (np.cumsum(quiet) <= runs)
             rings = statistic[:, widest:] > own[np.minimum(np.arange(tests, tests + steps), len(own) - 1)]
             rang = rings.any(1) & mine[active]
@@ -111,14 +122,7 @@ def delays(
             mine[active[rang]] = False
         recent = streams[waiting[:, active].any(0), -widest:]
         tests, steps = tests + steps, min(2 * steps, MOST_STEPS)
-    return [_all_found(lengths, runs) for lengths in found]
-
-
-def _all_found(lengths: Int64Array, runs: int) -> Int64Array:
-    found = lengths[lengths > 0]
-    if len(found) != runs:
-        raise ArithmeticError(f"{runs - len(found)} of {runs} windows rang before the change, far more than expected.")
-    return found
+    return [lengths[lengths > 0] for lengths in found]
 
 
 def _statistics(detector: Watcher[Any], streams: Float64Array) -> Float64Array:
