@@ -21,6 +21,9 @@ SHORTEST_BLOCK, LONGEST_BLOCK = 1024, 32_768
 FIRST_STEPS, MOST_STEPS = 32, 512
 """Observations after a change that are looked at first, and at most in one piece."""
 
+MOST_SPARE = 10
+"""Windows that are drawn in vain, at most, for each one that is wanted."""
+
 
 def run_lengths(detectors: Sequence[Watcher[Any]], law: Law, rng: np.random.Generator, runs: int) -> list[Int64Array]:
     """Tests up to and including the alarm, for `runs` runs without a change of every detector.
@@ -92,6 +95,8 @@ def delays(
     spare = int(runs / shortest + 6 * np.sqrt(runs / shortest)) + 6  # more than ring at once, if all is well
     while (found := _delays(detectors, before, after, rng, runs, runs + spare)) is None:
         spare *= 4
+        if spare > MOST_SPARE * runs:
+            raise ArithmeticError(f"Most windows rang before the change, and {runs} quiet ones were asked for.")
     return found
 
 
