@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from pathlib import Path
 from typing import Annotated
@@ -17,6 +18,7 @@ from tocsin.experiments.catalogue import EXPERIMENTS
 from tocsin.experiments.figures import require_matplotlib
 from tocsin.experiments.laboratory import Laboratory
 
+IMAGES = re.compile(r"!\[[^]]*\]\([^)]*\)\n*")
 WIDTH = max(map(len, EXPERIMENTS))
 
 Name = typer.Argument(metavar="NAME", help="What to reproduce; 'all' for everything that needs no data.")
@@ -61,7 +63,7 @@ def command(
             typer.echo(json.dumps({"name": each, "seconds": time.perf_counter() - began, "files": files, "text": text}))
             continue
         out = common.console()
-        out.print(Markdown(text))
+        out.print(Markdown(IMAGES.sub("", text)))  # their files are named below
         out.print(f"\n{each}: {time.perf_counter() - began:.0f} s. Written: {', '.join(files)}.", markup=False)
         commits = {commit for commit, _ in laboratory.origins}
         if len(commits) > 1:

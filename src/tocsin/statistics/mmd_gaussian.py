@@ -237,17 +237,22 @@ class Family:
         return slice(len(self.windows) > 1, None)
 
     @cached_property
-    def _plain(self) -> bool:
-        return self.typical < 0 and len(self.heard) == self.rows
+    def _places(self) -> Int64Array | None:
+        """The row of every channel; None where they are all rows in order."""
+        if self.typical < 0:
+            return None if len(self.heard) == self.rows else self.heard
+        typicality = np.arange(self.rows - len(self.windows), self.rows)
+        return np.concatenate([self.heard, typicality, typicality[self._longer]])
 
     def choose(self, rows: Array) -> Array:
         """The channels, from all rows."""
-        if self._plain:
+        if self._places is None:
             return rows
-        if self.typical < 0:
-            return rows[self.heard]
-        typicality = rows[-len(self.windows) :]
-        return np.concatenate([rows[self.heard], typicality, -typicality[self._longer]])
+        chosen = rows[self._places]
+        if self.typical >= 0:
+            more = chosen[len(self.heard) + len(self.windows) :]
+            np.negative(more, out=more)
+        return chosen
 
 
 @dataclass(frozen=True)
