@@ -171,7 +171,7 @@ class GaussianLive:
             self._buffer, self._ahead, self._linear, self._position, self._windows, self._multipliers, self.offset,
             self.family.typical, *observed, start, stop, out,
         )  # fmt: skip
-        return self.family.choose(out.T).T
+        return self.family.choose(out, axis=1)
 
     def clear(self) -> None:
         self._position[0] = 0
@@ -216,7 +216,7 @@ class Family:
     heard: Int64Array
     typical: int
 
-    @property
+    @cached_property
     def rows(self) -> int:
         """Rows that are computed."""
         return (len(self.widths) + (self.typical >= 0)) * len(self.windows)
@@ -244,13 +244,14 @@ class Family:
         typicality = np.arange(self.rows - len(self.windows), self.rows)
         return np.concatenate([self.heard, typicality, typicality[self._longer]])
 
-    def choose(self, rows: Array) -> Array:
-        """The channels, from all rows."""
+    def choose(self, rows: Array, axis: int = 0) -> Array:
+        """The channels, from all rows; `axis` is that of the rows, the first or the last of two."""
         if self._places is None:
             return rows
-        chosen = rows[self._places]
+        chosen: Array = rows.take(self._places, axis)
         if self.typical >= 0:
-            more = chosen[len(self.heard) + len(self.windows) :]
+            first = len(self.heard) + len(self.windows)
+            more = chosen[first:] if axis == 0 else chosen[:, first:]
             np.negative(more, out=more)
         return chosen
 
