@@ -29,8 +29,12 @@ def filled(page: str, laboratory: Laboratory) -> str:
 
     def fill(place: re.Match[str]) -> str:
         name = place["name"]
+        if not all((RESULTS / f"{table}.csv").exists() for table in EXPERIMENTS[name].tables):
+            print(f"{name}: no table, left as it is")
+            return place[0]
         text = laboratory.draw(name, EXPERIMENTS[name])
-        body = re.sub(r"\A#+ .*\n+", "", text).replace("](", f"]({RESULTS.name}/").strip()
+        body = re.sub(r"\A#+ .*\n+", "", text).strip()
+        body = re.sub(r"(!\[[^]]*\]\()", rf"\1{RESULTS.name}/", body)
         return f"<!-- {name} -->\n\n{body}\n\n<!-- end -->"
 
     return re.sub(r"<!-- (?P<name>[a-z0-9-]+) -->\n.*?<!-- end -->", fill, page, flags=re.DOTALL)

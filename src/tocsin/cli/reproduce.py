@@ -18,11 +18,19 @@ from tocsin.experiments.catalogue import EXPERIMENTS
 from tocsin.experiments.figures import require_matplotlib
 from tocsin.experiments.laboratory import Laboratory
 
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
 IMAGES = re.compile(r"!\[[^]]*\]\([^)]*\)\n*")
 WIDTH = max(map(len, EXPERIMENTS))
 
 Name = typer.Argument(metavar="NAME", help="What to reproduce; 'all' for everything that needs no data.")
-Output = typer.Option("--output", "-o", metavar="FOLDER", help="Where tables, figures and the ledger go.")
+Output = typer.Option(
+    "--output",
+    "-o",
+    metavar="FOLDER",
+    help="Where tables, figures and the ledger go. Default: reproduced, or reproduced-quick.",
+)
 Quick = typer.Option("--quick", help="A small version, in about a minute.")
 Seed = typer.Option(metavar="N", help="Another seed gives another sample of configurations and streams.")
 Workers = typer.Option(metavar="N", help="Processes; their number changes nothing in the results. Default: all cores.")
@@ -34,7 +42,7 @@ Data = typer.Option(metavar="FOLDER", help="Images for 'imaging': a copy of Came
 @common.short_errors()
 def command(
     name: Annotated[str, Name],
-    output: Annotated[Path, Output] = Path("reproduced"),
+    output: Annotated[Path | None, Output] = None,
     quick: Annotated[bool, Quick] = False,
     seed: Annotated[int, Seed] = 0,
     workers: Annotated[int | None, Workers] = None,
@@ -51,12 +59,17 @@ def command(
     names = [each for each in EXPERIMENTS if name in (each, "all") and not (name == "all" and each == "imaging")]
     if any(EXPERIMENTS[each].has_figures for each in names):
         require_matplotlib()  # told before hours of work, not after
+    output = output or Path("reproduced-quick" if quick else "reproduced")
     laboratory = Laboratory(output, workers=workers, fresh=fresh)
     for each in names:
         began = time.perf_counter()
         experiment = EXPERIMENTS[each]
         if not draw_only:
-            laboratory.run(experiment, Options(seed, quick, data))
+            try:
+                laboratory.run(experiment, Options(seed, quick, data))
+            except KeyboardInterrupt:
+                typer.echo("\nStopped. What was done is kept: the same command goes on from there.", err=True)
+                raise typer.Exit(INTERRUPTED) from None
         text = laboratory.draw(each, experiment)
         files = sorted(str(file) for file in output.iterdir() if file.stem == each or file.stem in experiment.tables)
         if as_json:

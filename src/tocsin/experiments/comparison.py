@@ -22,6 +22,9 @@ ERTS = (128, 256, 512, 1024)
 CONFIGURATIONS, RUNS = 100, 500
 QUICK_CONFIGURATIONS, QUICK_RUNS = 3, 60
 
+SEEDS_APART = 1_000_003
+"""Detectors of different seeds share no random numbers."""
+
 PROMISED, BASELINE = "promised ERT", "baseline's ART"
 """What a detector was configured to: the expected run time in question, or what its baseline made of that."""
 
@@ -49,7 +52,8 @@ class Configuration(Unit):
         before = LAWS[self.law]
         reference = before(generator(self.seed, "reference", self.law, self.number), POINTS)
         rng = generator(self.seed, "streams", self.law, self.number, self.method, int(self.quiet))
-        detectors = [METHODS[self.method].fit(ert, reference, self.number) for ert in self.erts]
+        seed = self.number + SEEDS_APART * self.seed
+        detectors = [METHODS[self.method].fit(ert, reference, seed) for ert in self.erts]
         alike = len(detectors[0].channels_) == 1
         groups = [detectors] if alike else [[detector] for detector in detectors]
         found: dict[str, list[Int64Array]] = {}
@@ -106,7 +110,7 @@ def _performed(
 def _quantiles(method: str, law: str, lengths: Int64Array) -> Table:
     return [
         {"method": method, "law": law, "ert": ert, "mean": _short(found.mean()), "runs": len(found),
-         "probability": round(float(probability), 6), "length": _short(length)}
+         "probability": round(float(probability), 9), "length": _short(length)}
         for ert, found in zip(ERTS, lengths, strict=True)
         for probability, length in zip(PROBABILITIES, np.quantile(found, PROBABILITIES), strict=True)
     ]  # fmt: skip

@@ -40,6 +40,7 @@ class Laboratory:
         self.folder = folder
         self._workers = workers or len(available_cores())
         self._progress, self._fresh = progress, fresh
+        self._redone: set[str] = set()
         self.origins: set[tuple[str, str]] = set()
 
     def run(self, experiment: Experiment, options: Options) -> Tables:
@@ -65,8 +66,9 @@ class Laboratory:
 
     def _perform(self, ledger: Ledger, what: str, units: Sequence[Unit]) -> list[Result]:
         if self._fresh:
-            for unit in units:
-                ledger.forget(unit.key)
+            for key in {unit.key for unit in units} - self._redone:  # once, though several experiments share work
+                ledger.forget(key)
+                self._redone.add(key)
         missing = [unit for unit in units if unit.key not in ledger]
         commit, machine = provenance.commit(), provenance.machine()
         with progress_bar(what, self._progress) as report:

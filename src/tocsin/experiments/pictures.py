@@ -27,7 +27,8 @@ TRAIN_CENTRES, TEST_CENTRE = ("0", "3", "4"), "2"
 """Numbered from 0, as in the file: the hospitals that WILDS trains on, and the one that it tests on."""
 
 ROWS, ACROSS, SIDE = 4, 7, 32
-"""A BreaKHis image is a sheet of 4 x 7 tiles of 32 x 32 pixels."""
+"""A BreaKHis image is a sheet of 4 x 7 tiles of 32 x 32 pixels. The file holds them as `jpeg` (bytes, end to end) and
+`offsets` of each; `patient` is each image's, and `stain_group` each patient's: 0 pale, 1 eosin-rich."""
 PALE, EOSIN_RICH = 0, 1
 
 

@@ -245,7 +245,7 @@ class Family:
         return np.concatenate([self.heard, typicality, typicality[self._longer]])
 
     def choose(self, rows: Array, axis: int = 0) -> Array:
-        """The channels, from all rows; `axis` is that of the rows, the first or the last of two."""
+        """The channels, from all rows; `axis` is that of the rows, 0 or 1."""
         if self._places is None:
             return rows
         chosen: Array = rows.take(self._places, axis)
