@@ -200,7 +200,7 @@ def drawn_by(detector: LSDDInc, tests: int) -> Any:
 def test_lsdd_agrees_with_the_oracle(backend: Backend, offset: float) -> None:
     """D = u'Au of the window and the whole reference, centres included: a sum of squares, to 1e-9 of its largest."""
     points, stream = normal_points(80, offset), drifting(40, offset)
-    detector = LSDDInc(100, WINDOW, paths=200, seed=1, backend=backend).fit(points)
+    detector = LSDDInc(100, WINDOW, paths=1000, seed=1, backend=backend).fit(points)
     centres, width, penalty = oracle_of(detector)
     assert width == pytest.approx(naive.median_distance(points), rel=1e-9)
     assert len({tuple(centre) for centre in centres} & {tuple(point) for point in points}) == 2 * WINDOW
@@ -213,7 +213,7 @@ def test_lsdd_agrees_with_the_oracle(backend: Backend, offset: float) -> None:
 def test_lsdd_with_redrawn_points_agrees_with_the_oracle(backend: Backend) -> None:
     """D of the window and the W reference points that were drawn for that very test, in both runs."""
     points, stream = normal_points(80), drifting(30)
-    detector = LSDDInc(100, WINDOW, redraw=True, paths=200, seed=1, backend=backend).fit(points)
+    detector = LSDDInc(100, WINDOW, redraw=True, paths=1000, seed=1, backend=backend).fit(points)
     centres, width, penalty = oracle_of(detector)
     tests = len(stream) - WINDOW + 1
     for _ in range(2):
@@ -227,7 +227,7 @@ def test_lsdd_with_redrawn_points_agrees_with_the_oracle(backend: Backend) -> No
 def test_redrawn_points_are_the_same_in_batch_and_stream_and_never_come_again() -> None:
     """Places are drawn for a test of a run: however the stream is cut, and not again after a reset or a copy of it."""
     points, stream = normal_points(500), drifting(60)
-    detector = LSDDInc(100, WINDOW, redraw=True, paths=50, seed=1).fit(points)
+    detector = LSDDInc(100, WINDOW, redraw=True, paths=1000, seed=1).fit(points)
     whole = drawn_by(detector, 100)
     assert whole.shape == (100, WINDOW)
     one_by_one = copy.deepcopy(detector)
@@ -246,7 +246,7 @@ def test_redrawn_points_are_the_same_in_batch_and_stream_and_never_come_again() 
         assert not new & seen
         seen |= new
         detector.update_many(stream)
-    other_seed = LSDDInc(100, WINDOW, redraw=True, paths=50, seed=2).fit(points)
+    other_seed = LSDDInc(100, WINDOW, redraw=True, paths=1000, seed=2).fit(points)
     assert not {tuple(places) for places in drawn_by(other_seed, 100).tolist()} & seen
 
 
@@ -256,7 +256,7 @@ def test_redrawn_points_are_drawn_evenly() -> None:
     Three sums of squares with 99 degrees of freedom, each below 190: fails falsely at a rate of 4e-7, three times the
     tail of chi-squared(99) there. Sees a tenth of the points being drawn 8 % too often.
     """
-    detector = LSDDInc(100, WINDOW, redraw=True, paths=50, seed=1).fit(normal_points(100))
+    detector = LSDDInc(100, WINDOW, redraw=True, paths=1000, seed=1).fit(normal_points(100))
     drawn = drawn_by(detector, 30_000)
     assert drawn.min() == 0
     assert drawn.max() == 99
@@ -303,7 +303,7 @@ def test_regularisations_are_those_of_the_reference(law: laws.Law, expected: flo
     fewer than 11 of 24 do at a rate of 2e-7 (binomial); it sees a rule that gives another value to two thirds.
     """
     references = [law(np.random.default_rng([2**21, number]), 950) for number in range(24)]
-    found = [LSDDInc(128, 25, paths=1, seed=seed).fit(points).calibration_ for seed, points in enumerate(references)]
+    found = [LSDDInc(128, 25, paths=1280, seed=seed).fit(points).calibration_ for seed, points in enumerate(references)]
     assert [calibration.regularisation for calibration in found].count(expected) >= 11
 
 
@@ -382,6 +382,7 @@ def test_options_that_are_refused(make: Callable[..., Any], options: dict[str, A
         (ScanB(100, WINDOW, kernel=MMD()), r"its kernel is Gaussian\(\), or Gaussian\(width=...\)"),  # type: ignore[arg-type]
         (ScanB(100, WINDOW, kernel=naive.gaussian(1.0)), r"its kernel is Gaussian\(\)"),  # type: ignore[arg-type]
         (LSDDInc(100, WINDOW, paths=0), "paths=0 must be a whole number"),
+        (LSDDInc(100, WINDOW, paths=999), "paths=999 is too few for ert=100.*Give paths=1000 or more"),
         (LSDDInc(100, WINDOW, width=-1), "width=-1.*must be a positive number"),
         (LSDDInc(100, WINDOW, width=np.nan), "must be a positive number"),
     ],
@@ -440,7 +441,7 @@ def test_the_fewest_points_are_enough() -> None:
     """2 W + 2, as for `Detector`: two blocks for Scan-B, and centres for LSDD-Inc."""
     points = normal_points(2 * WINDOW + 2)
     assert ScanB(100, WINDOW, samples=500, seed=1).fit(points).calibration_.blocks == 2
-    assert np.isfinite(LSDDInc(100, WINDOW, paths=50, seed=1).fit(points).calibration_.threshold)
+    assert np.isfinite(LSDDInc(100, WINDOW, paths=1000, seed=1).fit(points).calibration_.threshold)
 
 
 def test_a_constant_reference_with_a_width_of_its_own_has_no_variance() -> None:
@@ -455,7 +456,7 @@ def test_a_file_is_loaded_by_the_class_that_wrote_it(tmp_path: Path) -> None:
     written: list[Any] = [
         Detector(100, MMD(Gaussian()), window=WINDOW, paths=50, seed=1).fit(points),
         ScanB(100, WINDOW, samples=500, seed=1).fit(points),
-        LSDDInc(100, WINDOW, paths=50, seed=1).fit(points),
+        LSDDInc(100, WINDOW, paths=1000, seed=1).fit(points),
     ]
     for detector in written:
         kind = type(detector).__name__
