@@ -45,11 +45,9 @@ def draw(tables: Tables, folder: Path) -> str:
                 marker, color=colour, markersize=2.6, markeredgewidth=0, label=name,
             )  # fmt: skip
             delay = _column(_of(rows, name), "mean_delay").mean()
-            right.step(_column(mine, "delay"), _column(mine, "level"), where="post", color=colour, label=name)
+            label = f"{name}, mean {delay:.1f}"
+            right.step(_column(mine, "delay"), _column(mine, "level"), where="post", color=colour, label=label)
             right.axvline(delay, color=colour, linewidth=0.8, linestyle=(0, (4, 3)))
-            right.annotate(
-                f"mean {delay:.1f}", (delay, 0.02), (2.5, 0), textcoords="offset points", color=colour, rotation=90
-            )
         left.set_ylim(0, 1.15 * max(_column(quantiles, name).max() for name in ("geometric", "run_length")))
         left.legend(loc="upper left")
         right.set(xlabel="tests after the change", ylabel="share of runs that rang", ylim=(0, 1.02))
