@@ -228,7 +228,7 @@ def test_delays_count_from_the_change_with_full_windows_that_were_quiet() -> Non
 def test_a_pool_that_runs_out_is_told_from_an_alarm() -> None:
     reference = np.random.default_rng(0).normal(size=(200, 1))
     detector = Detector(1000, window=4, start="cold", paths=400, seed=0).fit(reference)
-    lengths, rang = imaging.run_lengths(detector, np.zeros((10, 1)), 3, np.random.default_rng(0))
+    lengths, rang = imaging.run_lengths(detector, reference[:10], 3, np.random.default_rng(0))
     assert lengths.tolist() == [7, 7, 7]
     assert not rang.any()
 

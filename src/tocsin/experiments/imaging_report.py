@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -27,6 +27,12 @@ change, scans of the unseen test hospital after it."""
 
 PAPER_LINE = "| the paper, on Camelyon17 | 100 | 20000 | 5000 | 4949 | 1.0 % | | 52.8 | 98.9 % |"
 
+MARKERS: list[dict[str, Any]] = [
+    {"marker": "o", "markersize": 2.2},
+    {"marker": "s", "markersize": 4.5, "markerfacecolor": "none"},
+]
+"""Dots in squares: the two lie on each other."""
+
 BAND = 1.96
 """Standard errors to either side that 95 % of a Gaussian law lie within."""
 
@@ -38,11 +44,11 @@ def draw(tables: Tables, folder: Path) -> str:
     with figure(folder, "imaging", PAGE, 3.0) as drawing:
         left, right = drawing.subplots(1, 2)
         _draw_diagonal(left, _of(quantiles, names[0]), _of(rows, names[0]))
-        for name, colour, marker in zip(names, COLOURS, "os", strict=False):
+        for name, colour, marker in zip(names, COLOURS, MARKERS, strict=False):
             mine = _of(quantiles, name)
             left.plot(
                 _column(mine, "geometric"), _column(mine, "run_length"),
-                marker, color=colour, markersize=2.6, markeredgewidth=0, label=name,
+                linestyle="none", color=colour, markeredgewidth=0.6, markevery=0.02, label=name, **marker,
             )  # fmt: skip
             delay = _column(_of(rows, name), "mean_delay").mean()
             label = f"{name}, mean {delay:.1f}"
