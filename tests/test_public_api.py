@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import re
 import subprocess
 import sys
@@ -66,6 +67,7 @@ def test_missing_extra_says_what_to_install() -> None:
     """The package, the purpose and the command."""
     error = tocsin.MissingExtraError("pyarrow", "data", "Reading Parquet")
     assert str(error) == "Reading Parquet needs the package 'pyarrow': pip install 'tocsin[data]'"
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)
 
 
 def test_version() -> None:

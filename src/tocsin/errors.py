@@ -39,3 +39,7 @@ class MissingExtraError(TocsinError, ImportError):
 
     def __init__(self, package: str, extra: str, purpose: str) -> None:
         super().__init__(f"{purpose} needs the package '{package}': pip install 'tocsin[{extra}]'")
+        self._parts = package, extra, purpose
+
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[str, str, str]]:
+        return type(self), self._parts  # so that a worker process can raise it

@@ -31,7 +31,8 @@ class Unit:
     @property
     def key(self) -> str:
         """What it is known by, from run to run."""
-        return json.dumps({"work": type(self).__name__, **asdict(self)}, sort_keys=True)
+        kind = type(self)
+        return json.dumps({"work": f"{kind.__module__}.{kind.__qualname__}", **asdict(self)}, sort_keys=True)
 
 
 @dataclass(frozen=True)

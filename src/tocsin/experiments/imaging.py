@@ -54,8 +54,8 @@ class Sizes:
 FULL = {
     pictures.CAMELYON: (150, Sizes(10_000, 25, 20_000, 100_000, 10_000, 100, 5000, 100_000, 100)),
     # All 32 340 pale tiles. A small pool has an error of its own, which adds to that of the reference: with pools of
-    # 2000, 5000 and 19 340 (40 splits of one encoding) log(ART / ERT) had a spread of 0.13, 0.10 and 0.08 for the
-    # default family. Its mean was within 0.02 of 0 for all.
+    # 2000, 5000 and 19 340 (40 splits of one encoding) log(ART / ERT) had a spread of 0.13, 0.10 and 0.08 for a
+    # family of MMDs. Its mean was within 0.02 of 0 for all.
     pictures.BREAKHIS: (40, Sizes(6000, 25, 5000, 21_340, 15_064, 50, 500, 100_000, 250)),
 }
 QUICK = (4, Sizes(1000, 3, 1000, 6000, 1000, 25, 100, 10_000, 50))
