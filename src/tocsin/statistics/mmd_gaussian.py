@@ -252,7 +252,7 @@ class Family:
         if self.typical >= 0:
             first = len(self.heard) + len(self.windows)
             more = chosen[first:] if axis == 0 else chosen[:, first:]
-            np.negative(more, out=more)
+            more *= -1
         return chosen
 
 
