@@ -252,7 +252,7 @@ class Family:
         if self.typical >= 0:
             first = len(self.heard) + len(self.windows)
             more = chosen[first:] if axis == 0 else chosen[:, first:]
-            more *= -1
+            more *= -1  # not np.negative(..., out=more), which numpy 2.4 gets wrong on strided views
         return chosen
 
 
