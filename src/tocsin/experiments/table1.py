@@ -19,7 +19,7 @@ PAPER = {
 }
 """The paper's miscalibrations on both laws, and its reductions on D1 to D4."""
 
-TITLES = [f"{law} ({' & '.join(problems_of(law))})" for law in LAWS]
+TITLES = [" & ".join(problems_of(law)) for law in LAWS]
 
 
 def draw(tables: Tables, _folder: Path) -> str:
@@ -84,7 +84,7 @@ def _as_in_the_paper(found: Cells) -> list[str]:
         ours = [_miscalibration(found, method, law) for law in LAWS]
         ours += [_reduction(found, method, problem, configured_to) for problem in PROBLEMS]
         rows.append([method, *map(_beside, ours, (*miscalibrations, *reductions))])
-    return _lines(["method", *(f"miscalibration, {title}" for title in TITLES), *PROBLEMS], rows)
+    return _lines(["method", *(f"miscal. {title}" for title in TITLES), *PROBLEMS], rows)
 
 
 def _at_the_promised_ert(found: Cells) -> list[str]:
@@ -93,7 +93,7 @@ def _at_the_promised_ert(found: Cells) -> list[str]:
         values = [_miscalibration(found, method, law) for law in LAWS]
         values += [_reduction(found, method, problem, PROMISED) for problem in PROBLEMS]
         rows.append([method, *(f"{value:.3f}" for value in values)])
-    return _lines(["method", *(f"miscalibration, {title}" for title in TITLES), *PROBLEMS], rows)
+    return _lines(["method", *(f"miscal. {title}" for title in TITLES), *PROBLEMS], rows)
 
 
 def _single_configurations(found: Cells) -> list[str]:
