@@ -34,15 +34,12 @@ class Normaliser:
     @classmethod
     def learn(cls, paths: Float32Array, alpha: float) -> Normaliser:
         """From (channels, P, T) null paths: means, and quantiles at a tail of alpha / channels or LEAST_TAIL."""
-        flat = paths.reshape(len(paths), -1).astype(np.float64)
-        centre = flat.mean(1)
-        tail = max(alpha / len(flat), LEAST_TAIL)
-        scale = np.quantile(flat, 1 - tail, axis=1) - centre
-        # A channel that never moves (say, a window that sees one constant value) cannot ring: any scale will do.
-        largest = np.abs(flat).max(1)
-        scale = np.where(scale > 0, scale, np.where(largest > 0, largest, 1.0))
-        if len(flat) == 1:
-            return cls(np.zeros(1), np.ones(1), TIE_BREAKER * float(scale[0]))
+        tail = max(alpha / len(paths), LEAST_TAIL)
+        # Channel by channel: copies of all of them at once would cost more than the arithmetic.
+        measures = [_centre_and_scale(channel.reshape(-1).astype(np.float64), tail) for channel in paths]
+        if len(measures) == 1:
+            return cls(np.zeros(1), np.ones(1), TIE_BREAKER * measures[0][1])
+        centre, scale = (np.array(values) for values in zip(*measures, strict=True))
         return cls(centre, scale, TIE_BREAKER)
 
     def paths(self, channels: Float32Array, coins: Float64Array) -> Float64Array:
@@ -63,6 +60,15 @@ class Normaliser:
         scores = (channels - self.centre) / self.scale
         loudest = int(scores.argmax())
         return float(scores[loudest]) + self.tie * coin, loudest
+
+
+def _centre_and_scale(values: Float64Array, tail: float) -> tuple[float, float]:
+    centre = float(values.mean())
+    scale = float(np.quantile(values, 1 - tail)) - centre
+    if scale > 0:
+        return centre, scale
+    # A channel that never moves (say, a window that sees one constant value) cannot ring: any scale will do.
+    return centre, float(np.abs(values).max()) or 1.0
 
 
 def atom_in_tail(channels: Float32Array, alpha: float) -> bool:
