@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import cycle
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
@@ -45,12 +45,8 @@ class Laboratory:
 
     def run(self, experiment: Experiment, options: Options) -> Tables:
         """Measure, and write the tables."""
-        ledger = Ledger(self.folder / "ledger.sqlite")
         self.origins = set()
-        try:
-            tables = experiment.measure(options, lambda what, units: self._perform(ledger, what, units))
-        finally:
-            ledger.close()
+        tables = experiment.measure(options, self._perform)
         commits, machines = (", ".join(sorted(set(names))) for names in zip(*self.origins, strict=True))
         for name, table in tables.items():
             origin: Row = {"seed": options.seed, "commit": commits, "machine": machines}
@@ -64,7 +60,12 @@ class Laboratory:
         (self.folder / f"{name}.md").write_text(text, encoding="utf-8")
         return text
 
-    def _perform(self, ledger: Ledger, what: str, units: Sequence[Unit]) -> list[Result]:
+    def _perform(self, what: str, units: Sequence[Unit]) -> list[Result]:
+        # Opened only now: an experiment that refuses its input leaves no trace.
+        with closing(Ledger(self.folder / "ledger.sqlite")) as ledger:
+            return self._performed(ledger, what, units)
+
+    def _performed(self, ledger: Ledger, what: str, units: Sequence[Unit]) -> list[Result]:
         if self._fresh:
             for key in {unit.key for unit in units} - self._redone:  # once, though several experiments share work
                 ledger.forget(key)
