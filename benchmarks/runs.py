@@ -34,25 +34,3 @@ def run_lengths(
                 found.append(current)
                 current = 0
     return np.array(found[:runs])
-
-
-def mean_delay(
-    detector: Detector, before: Law, after: Law, rng: np.random.Generator, runs: int, *, longest: int = 100_000
-) -> float:
-    """Observations from a change to the alarm, the windows being full of points from before it."""
-    widest = detector.windows_[-1]
-    total = 0
-    for _ in range(runs):
-        while True:
-            detector.reset()
-            if not detector.update_many(before(rng, widest)).alarm.any():
-                break
-        delay, size = 0, 2 * widest
-        while delay < longest:
-            rang = np.flatnonzero(detector.update_many(after(rng, size)).alarm)
-            if len(rang):
-                delay += int(rang[0]) + 1
-                break
-            delay, size = delay + size, min(2 * size, BLOCK)
-        total += delay
-    return total / runs
