@@ -3,6 +3,7 @@
 from tocsin.calibration.result import Calibration
 from tocsin.detector import Detector
 from tocsin.errors import (
+    DependenceWarning,
     InputError,
     MissingExtraError,
     NotFittedError,
@@ -12,17 +13,21 @@ from tocsin.errors import (
 )
 from tocsin.kernels import Gaussian
 from tocsin.outcomes import Outcome, Outcomes
+from tocsin.samplers import Blocks, Independent
 from tocsin.statistics import LSDD, MMD, Custom, MeanShift
 from tocsin.statistics.base import Channel
 
 __all__ = [
     "LSDD",
     "MMD",
+    "Blocks",
     "Calibration",
     "Channel",
     "Custom",
+    "DependenceWarning",
     "Detector",
     "Gaussian",
+    "Independent",
     "InputError",
     "MeanShift",
     "MissingExtraError",

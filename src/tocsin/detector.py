@@ -3,34 +3,35 @@
 from __future__ import annotations
 
 import os
-import warnings
 from collections.abc import Sequence
-from typing import Any, Self, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
 from tocsin import compute, validation
-from tocsin.calibration.normalise import atom_in_tail
-from tocsin.calibration.plan import Mode, make_plan
+from tocsin.calibration.plan import Mode
 from tocsin.calibration.result import Calibration
-from tocsin.calibration.run import calibrate
 from tocsin.compute.arrays import Int64Array
-from tocsin.errors import InputError, ReferenceWarning
-from tocsin.execution import Threads
-from tocsin.progress import progress_bar
-from tocsin.samplers import DrawnStreams
-from tocsin.statistics.base import Parts, Points, Setting, Statistic, choose
-from tocsin.statistics.family import LiveFamily, PreparedFamily
+from tocsin.errors import InputError
+from tocsin.fitting import START, Fit, windows_for
+from tocsin.samplers import InBlocks, Sampler
+from tocsin.statistics.base import Parts, Statistic, choose
+from tocsin.statistics.family import LiveFamily
 from tocsin.statistics.mmd import MMD
 from tocsin.watching import Fitted, Start, Watcher
 
-PREPARE, REFERENCES, START, ATOMS = 3, 4, 5, 6
-"""Which part of a detector's life a seed is for (1 and 2 are the calibration's)."""
-
-ATOM_WINDOWS = 10_000
-"""Windows drawn to see whether a discrete reference gives its statistics atoms that matter."""
-
 MOST_STARTS = 10_000
+
+
+def _warm_window(fitted: Fitted[Calibration], rng: np.random.Generator) -> Int64Array:
+    """Reference points to start with, drawn as null streams are, and after them their neighbours within the guard."""
+    widest, block, guard = fitted.windows[-1], fitted.calibration.block, fitted.calibration.guard
+    if block == 1:
+        return rng.choice(len(fitted.reference), widest, replace=False)
+    assert fitted.edges is not None
+    chosen = InBlocks(fitted.edges, block, guard).streams(rng, 1, widest)[0].astype(np.int64)
+    near = np.unique(np.clip(chosen[:, None] + np.arange(-guard, guard + 1), 0, len(fitted.reference) - 1))
+    return np.concatenate([chosen, np.setdiff1d(near, chosen)])
 
 
 def _places(fitted: Fitted[Calibration]) -> Int64Array | None:
@@ -49,20 +50,6 @@ def _places(fitted: Fitted[Calibration]) -> Int64Array | None:
     return place
 
 
-def _has_atoms(
-    prepared: PreparedFamily,
-    points: Points,
-    ert: float,
-    windows: tuple[int, ...],
-    seed: int,
-    functions: compute.Functions,
-) -> bool:
-    """Whether ties decide alarms, judged by windows drawn from the reference."""
-    sampler = DrawnStreams(len(points), windows[-1], copies=1)
-    streams = sampler.draw(np.random.default_rng([seed, ATOMS]), ATOM_WINDOWS, functions)
-    return atom_in_tail(prepared.direct_paths()(streams)[:, :, 0], 1 / ert)
-
-
 class Detector(Watcher[Calibration]):
     """Rings when the distribution behind a stream changes; when nothing changes, once in `ert` observations on average.
 
@@ -78,6 +65,15 @@ class Detector(Watcher[Calibration]):
         Recent observations to compare with the reference: a number, or several to run together. Default: 8, 25 and
         100, without those longer than a tenth of the reference (a wide window on a small reference loosens the
         promise) or than three times `ert`.
+    sampler
+        How null streams are drawn from the reference. 'auto' (the default): `Independent()`, or `Blocks()` where a test
+        finds that the reference depends on its order.
+    guarantee
+        A probability, such as 0.9: thresholds are set so that the true expected run time is `ert` or more with this
+        probability over reference sets. None: it is `ert` on average.
+    interval
+        Whether to estimate how far the true expected run time may be from `ert` for this reference set
+        (`calibration_.interval()`).
     calibration
         'steady': tests run on past the transient and are pooled (the default). 'paper': Algorithm 3 of the paper.
         'fixed': its Algorithm 2, one threshold that ignores the dependence between tests (for comparison: its false
@@ -103,7 +99,19 @@ class Detector(Watcher[Calibration]):
     True
     """
 
-    options = ("ert", "window", "calibration", "start", "error", "paths", "seed", "backend")
+    options = (
+        "ert",
+        "window",
+        "sampler",
+        "guarantee",
+        "interval",
+        "calibration",
+        "start",
+        "error",
+        "paths",
+        "seed",
+        "backend",
+    )
 
     def __init__(
         self,
@@ -111,6 +119,9 @@ class Detector(Watcher[Calibration]):
         statistic: Statistic | Sequence[Statistic] | None = None,
         *,
         window: int | Sequence[int] | None = None,
+        sampler: Sampler | Literal["auto"] = "auto",
+        guarantee: float | None = None,
+        interval: bool = True,
         calibration: Mode = "steady",
         start: Start = "warm",
         error: float = 0.02,
@@ -121,6 +132,9 @@ class Detector(Watcher[Calibration]):
         self.ert = ert
         self.statistic = statistic
         self.window = window
+        self.sampler = sampler
+        self.guarantee = guarantee
+        self.interval = interval
         self.calibration = calibration
         self.start = start
         self.error = error
@@ -130,94 +144,46 @@ class Detector(Watcher[Calibration]):
 
     # Fitting
 
-    def fit(self, reference: Any, *, workers: int | None = None, progress: bool | None = None) -> Self:
+    def fit(
+        self, reference: Any, *, groups: Any = None, workers: int | None = None, progress: bool | None = None
+    ) -> Self:
         """Learn the reference and set the thresholds; the detector is then at the start of a run.
 
         Parameters
         ----------
         reference
-            One row per observation from the time when all was well (independent observations); a list of any objects
-            for statistics that take them.
+            One row per observation from the time when all was well, in the order in which they came; a list of any
+            objects for statistics that take them.
+        groups
+            A label per observation where the reference is made of several recordings, or has gaps: consecutive
+            observations with the same label belong together, and blocks never cross from one to the next.
         workers
             Threads to use; all cores by default. Their number changes nothing in the result.
         progress
             Whether to show a progress bar on standard error; by default, on a terminal when it takes long.
         """
         validation.one_of("start", self.start, get_args(Start))
-        error = validation.fraction("error", self.error, 1e-4, 1.0)
-        paths = validation.positive_integer("paths", self.paths)
-        executor = Threads(validation.positive_integer("workers", workers))
-        seed = validation.seed_number(self.seed)
-        functions = compute.load(self.backend)
         statistics = self._statistics()
-
-        everything = validation.reference_points(
+        points = validation.reference_points(
             reference, objects_allowed=all(statistic.takes_objects for statistic in statistics)
         )
-        if self.window is None:
-            windows = validation.default_windows(len(everything), self.ert)
-            dropped = [str(w) for w in validation.DEFAULT_WINDOWS if w not in windows]
-            if dropped:
-                warnings.warn(
-                    f"Default windows left out: {', '.join(dropped)}. A window needs {validation.POINTS_PER_WINDOW} "
-                    f"times as many reference points (there are {len(everything)}), or the promise gets loose, and at "
-                    f"most 3 ert observations. Longer windows find fainter changes: collect more points, or give "
-                    "window=... to choose yourself.",
-                    ReferenceWarning,
-                    stacklevel=2,
-                )
-        else:
-            windows = validation.windows_given(self.window)
-        ert = validation.expected_run_time(self.ert, windows[-1])
-
-        rng = np.random.default_rng([seed, PREPARE])
-        aside = [statistic.holds_out(len(everything), windows) for statistic in statistics]
-        validation.enough_points(len(everything), sum(aside), windows)
-        pieces = np.split(rng.permutation(len(everything)), np.cumsum(aside))
-        points = choose(everything, np.sort(pieces[-1]))
-        with progress_bar("comparing reference points", progress) as report:
-            setting = Setting(windows, functions, executor, rng, report)
-            prepared = PreparedFamily(
-                [
-                    statistic.prepare(points, choose(everything, piece), setting)
-                    for statistic, piece in zip(statistics, pieces, strict=False)
-                ]
-            )
-            plan = make_plan(
-                self.calibration,
-                ert,
-                windows,
-                len(points),
-                bootstraps=prepared.bootstraps,
-                discrete=validation.few_distinct(points)
-                and _has_atoms(prepared, points, ert, windows, seed, functions),
-                error=error,
-                paths=paths,
-            )
-            kept = None
-            if plan.references == "direct":
-                null = prepared.direct_paths()
-            elif isinstance(plan.sampler, DrawnStreams):
-                null = prepared.bootstrap_paths(plan.sampler.references(np.random.default_rng([seed, REFERENCES])))
-            else:
-                null = prepared.split_paths()
-                left_out = rng.choice(len(points), plan.sampler.length, replace=False)
-                kept = np.delete(np.arange(len(points)), left_out)
-            live = prepared.live(kept)
-        with progress_bar("calibrating", progress) as report:
-            calibration, normaliser = calibrate(
-                plan,
-                null,
-                len(prepared.channels),
-                seed=seed,
-                compute=functions,
-                # A function of the user's may not be made for threads, and would gain nothing from them.
-                executor=executor if prepared.bootstraps or workers is not None else Threads(1),
-                progress=report,
-            )
-        fitted = Fitted(
-            live, normaliser, calibration, windows, points, kept, self.start, seed
-        )  # fmt: skip
+        windows = windows_for(self.window, len(points), self.ert)
+        fit = Fit(
+            ert=validation.expected_run_time(self.ert, windows[-1]),
+            statistics=statistics,
+            windows=windows,
+            mode=self.calibration,
+            start=self.start,
+            sampler=validation.sampler(self.sampler),
+            guarantee=validation.guarantee(self.guarantee, interval=self.interval),
+            interval=bool(self.interval),
+            error=validation.fraction("error", self.error, 1e-4, 1.0),
+            paths=validation.positive_integer("paths", self.paths),
+            seed=validation.seed_number(self.seed),
+            functions=compute.load(self.backend),
+            workers=validation.positive_integer("workers", workers),
+        )
+        fitted = fit.run(points, validation.group_edges(groups, len(points)), progress)
         self._begin(fitted, run=0)
         self._fitted = fitted
         return self
@@ -245,9 +211,9 @@ class Detector(Watcher[Calibration]):
         rng = np.random.default_rng([fitted.seed, START, run])
         places = _places(fitted)
         for _ in range(MOST_STARTS):
-            chosen = rng.choice(len(fitted.reference), fitted.windows[-1], replace=False)
+            chosen = _warm_window(fitted, rng)
             points, own = choose(fitted.reference, chosen), None if places is None else places[chosen]
-            channels = fitted.live.advance(fitted.live.observe(points, own), 0, len(chosen))[-1:]
+            channels = fitted.live.advance(fitted.live.observe(points, own), 0, fitted.windows[-1])[-1:]
             statistic, _ = fitted.normaliser.statistics(channels, rng.random(1))
             if statistic[0] <= fitted.calibration.thresholds[0]:
                 return

@@ -7,6 +7,7 @@
     └── MissingExtraError   (ImportError)   an optional dependency is not installed
 
     ReferenceWarning        (UserWarning)   the reference limits what the detector can do
+    └── DependenceWarning                   its observations depend on those before them
 
 Every message names the value, the rule it breaks, the reason for the rule and what to do about it.
 """
@@ -32,6 +33,10 @@ class StorageError(TocsinError, ValueError):
 
 class ReferenceWarning(UserWarning):
     """The reference limits what the detector can do; it works, and says so once."""
+
+
+class DependenceWarning(ReferenceWarning):
+    """The observations of the reference depend on those before them."""
 
 
 class MissingExtraError(TocsinError, ImportError):

@@ -20,6 +20,8 @@ class Outcome:
     alarm: whether the statistic exceeds the threshold.
     statistic, threshold: NaN while a cold detector's windows fill. One channel is in its own units; several are
         each measured against their own null law, and the statistic is the largest.
+    rarity: chance alone would give a statistic as large once in so many observations; at the threshold it is the
+        expected run time. NaN where the detector cannot tell.
     channel: the channel that spoke; None while windows fill.
     """
 
@@ -27,6 +29,7 @@ class Outcome:
     alarm: bool
     statistic: float
     threshold: float
+    rarity: float
     channel: Channel | None
 
 
@@ -43,6 +46,7 @@ class Outcomes:
     alarm: BoolArray
     statistic: Float64Array
     threshold: Float64Array
+    rarity: Float64Array
     loudest: Int64Array
     channels: tuple[Channel, ...]
 
@@ -58,14 +62,16 @@ class Outcomes:
     def __getitem__(self, i: int | slice) -> Outcome | Outcomes:
         if isinstance(i, slice):
             return Outcomes(
-                self.time[i], self.alarm[i], self.statistic[i], self.threshold[i], self.loudest[i], self.channels
-            )
+                self.time[i], self.alarm[i], self.statistic[i], self.threshold[i], self.rarity[i], self.loudest[i],
+                self.channels,
+            )  # fmt: skip
         full = not np.isnan(self.statistic[i])
         return Outcome(
             int(self.time[i]),
             bool(self.alarm[i]),
             float(self.statistic[i]),
             float(self.threshold[i]),
+            float(self.rarity[i]),
             self.channels[self.loudest[i]] if full else None,
         )
 
@@ -83,6 +89,7 @@ class Outcomes:
             np.concatenate([piece.alarm for piece in pieces]),
             np.concatenate([piece.statistic for piece in pieces]),
             np.concatenate([piece.threshold for piece in pieces]),
+            np.concatenate([piece.rarity for piece in pieces]),
             np.concatenate([piece.loudest for piece in pieces]),
             pieces[0].channels,
         )

@@ -3,11 +3,43 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 
 from tocsin.compute import Functions
-from tocsin.compute.arrays import Float32Array, Float64Array, Int32Array
+from tocsin.compute.arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
+
+
+@dataclass(frozen=True)
+class Independent:
+    """Null streams of independent points: for observations that do not depend on each other."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """Null streams made of contiguous blocks of the reference: for observations that depend on those before them.
+
+    The reference must be in the order in which it was observed.
+
+    Parameters
+    ----------
+    length
+        Observations in a block: many times the reach of the stream's memory. Default: chosen from the reference.
+    guard
+        Reference points closer in time than this are not compared with each other. Default: the reach of the memory,
+        as far as it can be seen.
+    """
+
+    length: int | None = None
+    guard: int | None = None
+
+
+Sampler = Independent | Blocks
+
+MOST_REDRAWS = 20
+"""Times that a block is drawn again because it overlaps the one before it in the stream."""
 
 
 @dataclass(frozen=True)
@@ -15,7 +47,7 @@ class Streams:
     """A block of null streams.
 
     points: (P, L) indices into the reference, in the order in which the points arrive.
-    copies: (P,) which pseudo-reference each stream is tested against; None where it is tested against the reference
+    copies: (P, m) which pseudo-references each stream is tested against; None where it is tested against the reference
         points that it leaves out.
     coins: (P, L) uniform numbers that break ties.
     """
@@ -23,6 +55,135 @@ class Streams:
     points: Int32Array
     copies: Int32Array | None
     coins: Float64Array
+
+
+class Source(Protocol):
+    """How points are drawn from a reference of `count` points."""
+
+    @property
+    def count(self) -> int: ...
+
+    @property
+    def length(self) -> int:
+        """Points that are drawn together."""
+
+    @property
+    def guard(self) -> int:
+        """How far apart in time points must be to be compared."""
+
+    def streams(self, rng: np.random.Generator, paths: int, length: int) -> Int32Array:
+        """Streams drawn with replacement; (paths, length)."""
+
+    def distinct(self, rng: np.random.Generator, paths: int, length: int, compute: Functions) -> Int32Array:
+        """Streams in which no point comes twice; (paths, length)."""
+
+    def references(self, rng: np.random.Generator, copies: int) -> Float32Array:
+        """How often each point is in each pseudo-reference; (N, copies), columns sum to N."""
+
+
+@dataclass(frozen=True)
+class Singly:
+    """One point at a time, each as likely as the others."""
+
+    count: int
+    length = 1
+    guard = 0
+
+    def streams(self, rng: np.random.Generator, paths: int, length: int) -> Int32Array:
+        return rng.integers(0, self.count, (paths, length), dtype=np.int32)
+
+    def distinct(self, rng: np.random.Generator, paths: int, length: int, compute: Functions) -> Int32Array:
+        streams: Int32Array = compute.distinct_streams(rng.random((paths, length)), self.count)
+        return streams
+
+    def references(self, rng: np.random.Generator, copies: int) -> Float32Array:
+        even = np.full(self.count, 1 / self.count)
+        return np.ascontiguousarray(rng.multinomial(self.count, even, copies).T.astype(np.float32))
+
+
+@dataclass(frozen=True, eq=False)
+class InBlocks:
+    """Contiguous blocks, none across the boundary of a group; so streams keep the reference's memory.
+
+    A block begins anywhere up to `length - 1` points before its group and is cut off at the group's ends: so every
+    point is as likely as the others, whatever the groups.
+
+    edges: group b is the points edges[b] to edges[b + 1] - 1.  length: of a block.
+    guard: blocks that follow each other in a stream are at least this far apart in the reference, if they can be.
+    """
+
+    edges: Int64Array
+    length: int
+    guard: int
+
+    @property
+    def count(self) -> int:
+        return int(self.edges[-1])
+
+    @cached_property
+    def _places(self) -> Int64Array:
+        """Where blocks of each group begin, counted through: running totals."""
+        return np.concatenate([[0], np.cumsum(np.diff(self.edges) + self.length - 1)])
+
+    def draw(self, rng: np.random.Generator, blocks: int) -> tuple[Int64Array, Int64Array]:
+        """First points of blocks, and the ones after their last."""
+        place = rng.integers(0, self._places[-1], blocks)
+        group = np.searchsorted(self._places, place, side="right") - 1
+        start = self.edges[group] + place - self._places[group] - self.length + 1
+        first, last = np.maximum(start, self.edges[group]), np.minimum(start + self.length, self.edges[group + 1])
+        return first, last
+
+    def streams(self, rng: np.random.Generator, paths: int, length: int) -> Int32Array:
+        out = np.empty((paths, length), np.int32)
+        first, last = self.draw(rng, paths)
+        # A stream begins anywhere in a block, so that joints between blocks fall on every test alike.
+        first += (rng.random(paths) * (last - first)).astype(np.int64)
+        filled, rows = np.zeros(paths, np.int64), np.arange(paths)
+        while len(rows):
+            size = np.minimum(last - first, length - filled[rows])
+            row = np.repeat(np.arange(len(rows)), size)
+            step = np.arange(len(row)) - np.repeat(np.cumsum(size) - size, size)
+            out[rows[row], filled[rows][row] + step] = first[row] + step
+            filled[rows] += size
+            unfinished = filled[rows] < length
+            rows = rows[unfinished]
+            first, last = self._next(rng, first[unfinished], last[unfinished])
+        return out
+
+    def _next(self, rng: np.random.Generator, first: Int64Array, last: Int64Array) -> tuple[Int64Array, Int64Array]:
+        """Blocks to follow these: a stream that repeats itself within a window would ring, and the truth does not."""
+        new_first, new_last = self.draw(rng, len(first))
+        for _ in range(MOST_REDRAWS):
+            close: BoolArray = (new_first - self.guard < last) & (new_last + self.guard > first)
+            if not close.any():
+                break
+            new_first[close], new_last[close] = self.draw(rng, int(close.sum()))
+        return new_first, new_last
+
+    def distinct(self, rng: np.random.Generator, paths: int, length: int, compute: Functions) -> Int32Array:
+        out = np.empty((paths, length), np.int32)
+        for row in out:
+            used, filled = np.zeros(self.count, dtype=bool), 0
+            while filled < length:
+                first, last = (int(end[0]) for end in self.draw(rng, 1))
+                block = first + np.flatnonzero(~used[first:last])[: length - filled]
+                used[block] = True
+                row[filled : filled + len(block)] = block
+                filled += len(block)
+        return out
+
+    def references(self, rng: np.random.Generator, copies: int) -> Float32Array:
+        weights = np.zeros((self.count + 1, copies), np.float32)
+        for g in range(copies):
+            total = 0
+            while total < self.count:
+                first, last = self.draw(rng, -(-(self.count - total) // self.length))
+                ends = np.cumsum(last - first) + total
+                last = np.where(ends > self.count, np.maximum(last - (ends - self.count), first), last)
+                np.add.at(weights[:, g], first, 1)
+                np.add.at(weights[:, g], last, -1)
+                total = min(int(ends[-1]), self.count)
+        return np.ascontiguousarray(np.cumsum(weights, axis=0)[:-1])
 
 
 @dataclass(frozen=True)
@@ -33,18 +194,13 @@ class DrawnStreams:
     pseudo-reference drawn from the reference with replacement, then a stream drawn from the reference.
     """
 
-    count: int
+    source: Source
     length: int
     copies: int
 
-    def references(self, rng: np.random.Generator) -> Float32Array:
-        """How often each reference point is in each pseudo-reference; (N, G), columns sum to N."""
-        even = np.full(self.count, 1 / self.count)
-        return np.ascontiguousarray(rng.multinomial(self.count, even, self.copies).T.astype(np.float32))
-
     def draw(self, rng: np.random.Generator, paths: int, compute: Functions) -> Streams:
-        points = rng.integers(0, self.count, (paths, self.length), dtype=np.int32)
-        copies = rng.integers(0, self.copies, paths, dtype=np.int32)
+        points = self.source.streams(rng, paths, self.length)
+        copies = rng.integers(0, self.copies, (paths, 1), dtype=np.int32)
         return Streams(points, copies, rng.random((paths, self.length)))
 
 
@@ -52,12 +208,12 @@ class DrawnStreams:
 class SplitStreams:
     """Distinct points, each stream tested against all the reference points that it leaves out (Algorithms 2 and 3)."""
 
-    count: int
+    source: Source
     length: int
 
     def draw(self, rng: np.random.Generator, paths: int, compute: Functions) -> Streams:
-        points = compute.distinct_streams(rng.random((paths, self.length)), self.count)
+        points = self.source.distinct(rng, paths, self.length, compute)
         return Streams(points, None, rng.random((paths, self.length)))
 
 
-Sampler = DrawnStreams | SplitStreams
+StreamSampler = DrawnStreams | SplitStreams

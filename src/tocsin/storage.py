@@ -21,9 +21,12 @@ import numpy as np
 
 from tocsin.calibration.normalise import Normaliser
 from tocsin.calibration.result import Calibration
+from tocsin.calibration.tail import RateCurve, Tail
+from tocsin.calibration.uncertainty import Errors
 from tocsin.errors import StorageError
 from tocsin.kernels import Gaussian
 from tocsin.outcomes import Outcome
+from tocsin.samplers import Blocks, Independent
 from tocsin.statistics import LSDD, MMD, Custom, MeanShift
 from tocsin.statistics.base import Channel
 
@@ -32,7 +35,23 @@ T = TypeVar("T")
 VERSION = 1
 DESCRIPTION = "tocsin.json"
 CLASSES: dict[str, Any] = {
-    kind.__name__: kind for kind in (Calibration, Channel, Custom, Gaussian, LSDD, MMD, MeanShift, Normaliser, Outcome)
+    kind.__name__: kind
+    for kind in (
+        Blocks,
+        Calibration,
+        Channel,
+        Custom,
+        Errors,
+        Gaussian,
+        Independent,
+        LSDD,
+        MMD,
+        MeanShift,
+        Normaliser,
+        Outcome,
+        RateCurve,
+        Tail,
+    )
 }
 
 

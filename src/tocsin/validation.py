@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from tocsin.compute.arrays import Float64Array
+from tocsin.compute.arrays import Float64Array, Int64Array
 from tocsin.errors import InputError
+from tocsin.samplers import Blocks, Independent, Sampler
 
 DEFAULT_WINDOWS = (8, 25, 100)
 
@@ -151,6 +152,50 @@ def seed_number(seed: Any) -> int:
     if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise InputError(f"seed={seed!r}: a seed is a whole number from 0 on, or None for a fresh one.")
     return int(seed)
+
+
+def group_edges(groups: Any, count: int) -> Int64Array:
+    """Where groups of consecutive observations begin, and the end; one group if none are given."""
+    if groups is None:
+        return np.array([0, count])
+    labels = np.asarray(groups)
+    if labels.shape != (count,):
+        raise InputError(
+            f"groups has shape {labels.shape}; it must name the group of each of the {count} reference observations: "
+            "one label per observation, in the same order."
+        )
+    starts = np.flatnonzero(labels[1:] != labels[:-1]) + 1
+    return np.concatenate([[0], starts, [count]])
+
+
+def sampler(given: Any) -> Sampler | Literal["auto"]:
+    """How to draw null streams."""
+    if isinstance(given, str) and given == "auto":
+        return "auto"
+    if isinstance(given, Independent):
+        return given
+    if not isinstance(given, Blocks):
+        raise InputError(f"sampler={given!r} is unknown; give 'auto', Independent() or Blocks().")
+    for name, least in (("length", 1), ("guard", 0)):
+        value = getattr(given, name)
+        if value is None:
+            continue
+        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+            raise InputError(
+                f"Blocks({name}={value!r}): must be a whole number from {least} on, or None to have it chosen from "
+                "the reference."
+            )
+    return given
+
+
+def guarantee(given: Any, *, interval: bool) -> float | None:
+    """The probability with which the promise is to hold."""
+    if given is None:
+        return None
+    number = fraction("guarantee", given, 0.5, 0.999)
+    if not interval:
+        raise InputError("A guarantee needs interval=True: it is the interval that says how far to raise thresholds.")
+    return number
 
 
 def fraction(name: str, value: Any, low: float, high: float) -> float:

@@ -41,6 +41,7 @@ class Fitted(Generic[C]):
     kept: Int64Array | None
     start: Start
     seed: int
+    edges: Int64Array | None = None
     run: int = 0
     time: int = 0
     alarm: Outcome | None = None
@@ -81,10 +82,17 @@ class Watcher(Generic[C]):
         fitted.time += 1
         test = fitted.time if fitted.start == "warm" else fitted.time - fitted.windows[-1]
         if test < 0:
-            return Outcome(fitted.time, False, math.nan, math.nan, None)
+            return Outcome(fitted.time, False, math.nan, math.nan, math.nan, None)
         statistic, loudest = fitted.normaliser.statistic(values[0], coin(fitted.seed, fitted.run, fitted.time))
-        threshold = fitted.calibration.threshold_of(test)
-        outcome = Outcome(fitted.time, statistic > threshold, statistic, threshold, fitted.live.channels[loudest])
+        threshold, curve = fitted.calibration.threshold_of(test), fitted.calibration.curve
+        outcome = Outcome(
+            fitted.time,
+            statistic > threshold,
+            statistic,
+            threshold,
+            curve.rarity(statistic) if curve else math.nan,
+            fitted.live.channels[loudest],
+        )
         if outcome.alarm and fitted.alarm is None:
             fitted.alarm = outcome
         return outcome
@@ -137,7 +145,9 @@ class Watcher(Generic[C]):
         tie_breakers = coins(fitted.seed, fitted.run, fitted.time + 1, count)
         statistic, loudest = fitted.normaliser.statistics(values, tie_breakers)
         statistic = np.where(test >= 0, statistic, np.nan)
-        outcomes = Outcomes(time, statistic > threshold, statistic, threshold, loudest, channels)
+        curve = fitted.calibration.curve
+        rarity = curve.rarities(statistic) if curve else np.full(count, np.nan)
+        outcomes = Outcomes(time, statistic > threshold, statistic, threshold, rarity, loudest, channels)
         fitted.time += count
         if fitted.alarm is None and outcomes.alarm.any():
             fitted.alarm = outcomes[int(np.flatnonzero(outcomes.alarm)[0])]

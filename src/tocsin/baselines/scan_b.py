@@ -138,7 +138,7 @@ class ScanB(Watcher[ScanBThreshold]):
         used = points[: count * window].copy()
         offset = np.array([within_blocks(used.reshape(count, window, -1), widths[0])])
         family = Family((window,), widths, np.zeros(1, np.int64), typical=-1)
-        live = GaussianLive(scaled(used), offset, scaled, family, functions)
+        live = GaussianLive(scaled(used), offset, scaled, family, 0, functions)
         calibration = ScanBThreshold(
             ert=ert,
             thresholds=np.array([threshold]),

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tocsin.compute import Functions
 from tocsin.compute.arrays import Array, Float32Array, Float64Array, Int64Array
 
 LEAST_TAIL = 1e-4
@@ -42,12 +43,10 @@ class Normaliser:
         centre, scale = (np.array(values) for values in zip(*measures, strict=True))
         return cls(centre, scale, TIE_BREAKER)
 
-    def paths(self, channels: Float32Array, coins: Float64Array) -> Float64Array:
-        """(channels, P, T) to (P, T)."""
-        best = (channels[0] - self.centre[0]) / self.scale[0]
-        for path, centre, scale in zip(channels[1:], self.centre[1:], self.scale[1:], strict=True):
-            np.maximum(best, (path - centre) / scale, out=best)
-        return np.asarray(best + self.tie * coins)
+    def paths(self, channels: Float32Array, coins: Float64Array, compute: Functions) -> Float64Array:
+        """(channels, P m, T) to (P m, T); streams that come m times in a row share their coins (P, T)."""
+        loudest: Float64Array = compute.loudest(channels, self.centre, self.scale, self.tie * coins)
+        return loudest
 
     def statistics(self, channels: Float64Array, coins: Float64Array) -> tuple[Float64Array, Int64Array]:
         """(n, channels) of the live stream to the path and the channel that speaks; NaN until windows are full."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from tocsin.compute.arrays import Int64Array
 from tocsin.errors import InputError
-from tocsin.samplers import DrawnStreams, Sampler, SplitStreams
+from tocsin.samplers import DrawnStreams, Source, SplitStreams, StreamSampler
 
 Mode = Literal["steady", "paper", "fixed"]
 
@@ -23,11 +23,14 @@ places depend on the reference: there, streams must meet the very reference that
 PAPER_PATHS = 25_000
 """Paths of the paper's experiments, and the default of its two modes."""
 
-MOST_PATHS = 4_000_000
-"""More streams than this are refused: their records would fill the memory."""
+MOST_TESTS = 2**24
+"""Tests that are simulated, once the transients are over. Rarer alarms are extrapolated from what these show."""
 
-FEWEST_ALARMS = 0.5
-"""A threshold that is expected to rest on fewer alarms says nothing at all."""
+FEWEST_ALARMS = 20
+"""Alarms that a threshold, or the tail from which it is extrapolated, rests on at least."""
+
+SPREAD_ALARMS = 300
+"""Alarms of each pseudo-reference that is looked at for how much they differ."""
 
 STEADY_WINDOWS = 4
 """Tests after the transient, in windows. Longer paths spend less on filling the window, shorter ones are more, which
@@ -38,24 +41,29 @@ the thresholds of the first tests need."""
 class Plan:
     """A calibration to be run.
 
-    mode: 'steady', 'paper' or 'fixed'.  alpha: the rate of false alarms per test, 1 / ERT.
+    mode: 'steady', 'paper' or 'fixed'.
+    simulated: the run time that thresholds are simulated for: `ert`, or less if alarms are to be so rare that they are
+        extrapolated.  alpha: the rate of false alarms per test that goes with it.
     references: what streams are tested against.  sampler: draws them.
     edges: tests edges[b] to edges[b + 1] - 1 share a threshold.
     paths: how many streams.  block: how many of them are simulated in one piece, from one seed.
+    spread: how many streams meet many pseudo-references each; 0 for none.
     """
 
     mode: Mode
     ert: float
+    simulated: float
     windows: tuple[int, ...]
     references: References
-    sampler: Sampler
+    sampler: StreamSampler
     edges: Int64Array
     paths: int
     block: int
+    spread: int
 
     @property
     def alpha(self) -> float:
-        return 1 / self.ert
+        return 1 / self.simulated
 
     @property
     def tests(self) -> int:
@@ -70,52 +78,52 @@ def make_plan(
     mode: Mode,
     ert: float,
     windows: tuple[int, ...],
-    count: int,
+    source: Source,
     *,
     bootstraps: bool,
     discrete: bool,
     error: float,
     paths: int | None,
+    interval: bool = True,
 ) -> Plan:
-    """Plan a calibration of `count` reference points to a Monte Carlo error `error` of the rate of alarms.
+    """Plan a calibration with points of `source` to a Monte Carlo error `error` of the rate of alarms.
 
     bootstraps: whether the statistic can be tested against bootstrap references.
     discrete: whether the reference has so few distinct values that ties matter.
+    interval: whether the error that the reference causes is to be estimated too.
     """
-    widest, alpha = windows[-1], 1 / ert
-    sampler: Sampler
+    widest, count, simulated, spread = windows[-1], source.count, ert, 0
+    sampler: StreamSampler
     references: References = "split"
     if mode == "steady":
         steady = STEADY_WINDOWS * widest
         if discrete or bootstraps:
             references = "direct" if discrete else "bootstrap"
             steady = min(steady, max(widest, math.ceil(ert)))
-            sampler = DrawnStreams(count, 2 * widest - 1 + steady, copies=1 if discrete else _copies(count))
+            sampler = DrawnStreams(source, 2 * widest - 1 + steady, copies=1 if discrete else _copies(count))
         else:
             # Streams take their points from the reference: not more than a quarter of it, if windows allow.
             length = max(2 * widest, min(2 * widest - 1 + steady, count // 4))
             steady = length - 2 * widest + 1
-            sampler = SplitStreams(count, length)
+            sampler = SplitStreams(source, length)
         edges = transient_edges(widest, steady)
-        reach_steady, ring = (1 - alpha) ** widest, 1 - (1 - alpha) ** steady
-        needed = math.ceil(1 / (error**2 * reach_steady * ring))
-        if paths is None and needed > MOST_PATHS:
+        alarms = error**-2 if paths is None else min(error**-2, max(paths / 4, FEWEST_ALARMS))
+        tests = MOST_TESTS if paths is None else paths * steady
+        simulated = min(ert, max(tests / alarms, 2.0, widest / 3))
+        ring = _rings(simulated, widest, steady)
+        if paths is not None and paths * ring < FEWEST_ALARMS / 2:
             raise InputError(
-                f"ert={ert:g} would take {needed:,} simulated streams for an error of {error:.1%}, and at most "
-                f"{MOST_PATHS:,} are simulated. Ask for a shorter expected run time or a larger error=..., or give "
-                "paths=... to insist."
+                f"paths={paths} is too few: with windows up to {widest}, thresholds would rest on {paths * ring:.1f} "
+                f"alarms. Give {math.ceil(FEWEST_ALARMS / ring):,} or more, or none, to have their number chosen."
             )
-        if paths is not None and paths * reach_steady * ring < FEWEST_ALARMS:
-            raise InputError(
-                f"paths={paths} is too few for ert={ert:g}: not one of them need ring in the time simulated. Give "
-                f"{math.ceil(100 / (reach_steady * ring)):,} or more, or none, to have their number chosen."
-            )
-        paths = paths or needed
+        paths = paths or math.ceil(alarms / ring)
+        if interval and references == "bootstrap":
+            spread = min(paths, math.ceil(SPREAD_ALARMS / ring))
     elif mode == "paper":
-        sampler, edges = SplitStreams(count, 2 * widest - 1), np.arange(widest + 1)
+        sampler, edges = SplitStreams(source, 2 * widest - 1), np.arange(widest + 1)
         paths = paths or PAPER_PATHS
     elif mode == "fixed":
-        sampler, edges = SplitStreams(count, widest), np.array([0, 1])
+        sampler, edges = SplitStreams(source, widest), np.array([0, 1])
         paths = paths or PAPER_PATHS
     else:
         known = ", ".join(repr(name) for name in get_args(Mode))
@@ -126,7 +134,14 @@ def make_plan(
             f"many paths. Give paths={math.ceil(20 * ert)} or more, or calibration='steady', which pools over time."
         )
     work = sampler.length * (widest if mode == "steady" else sampler.length)
-    return Plan(mode, ert, windows, references, sampler, edges, paths, block=min(max(2**20 // work, 4), 4096))
+    block = min(max(2**20 // work, 4), 4096)
+    return Plan(mode, ert, simulated, windows, references, sampler, edges, paths, block, spread)
+
+
+def _rings(ert: float, widest: int, steady: int) -> float:
+    """The part of the streams that get through the transient and ring in the `steady` tests after it."""
+    quiet = 1 - 1 / ert
+    return float(quiet**widest * (1 - quiet**steady))
 
 
 def transient_edges(widest: int, steady: int) -> Int64Array:

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, field
 from functools import cached_property
 
+from scipy import special
+
 from tocsin.calibration.plan import Mode, References
+from tocsin.calibration.tail import RateCurve
+from tocsin.calibration.uncertainty import Errors, points_to_halve
 from tocsin.compute.arrays import Float64Array
+
+LEVEL = 0.9
+"""Intervals hold the truth with this probability, if nothing else is asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,11 +24,13 @@ class Thresholds:
     ert: the promise, in tests between false alarms.
     thresholds: of the first, second, ... test with full windows; the last one holds from then on.
     seconds: how long it took to find them.
+    curve: how rare each value of the statistic is; None if that is not known.
     """
 
     ert: float
     thresholds: Float64Array
     seconds: float
+    curve: RateCurve | None = field(default=None, kw_only=True)
 
     @property
     def threshold(self) -> float:
@@ -46,32 +56,61 @@ class Calibration(Thresholds):
     """Thresholds, and the simulation that they rest on.
 
     mode: 'steady', 'paper' or 'fixed'.
+    guarantee: the probability with which the true expected run time is at least `ert`; None if it is `ert` on average.
+    nominal: the expected run time that the thresholds are set for: `ert`, or more with a guarantee.
+    simulated: the longest that was simulated; beyond it thresholds are extrapolated.
+    errors: of log(expected run time), by cause; None if they were not asked for, or there is no promise.
     paths, tests: how many null streams were simulated, and the tests of each.
     alarms: first alarms of these streams that the last threshold rests on.
     references: what each stream was tested against: one of `copies` 'bootstrap' pseudo-references; the reference itself
         ('direct', where it has few distinct values); or ('split') the reference points that the stream leaves out.
     compared: reference points that the live detector compares with.
+    block: streams were drawn in contiguous blocks of this length; 1 for independent points.
+    guard: points of the reference that are this close in time were not compared with each other.
+    dependence: p-value of the test for serial dependence of the reference; None if it could not be made.
     """
 
     mode: Mode
+    guarantee: float | None
+    nominal: float
+    simulated: float
+    errors: Errors | None
     paths: int
     tests: int
     alarms: float
     references: References
     copies: int
     compared: int
+    block: int
+    guard: int
+    dependence: float | None
 
     @property
     def error(self) -> float:
         """Monte Carlo error of the rate of false alarms in the long run (one standard deviation, relative)."""
         return float(max(self.alarms, 1.0) ** -0.5)
 
+    def interval(self, level: float = LEVEL) -> tuple[float, float] | None:
+        """Where the true expected run time is, with this probability over reference sets; None if it is not known."""
+        if self.errors is None:
+            return None
+        reach = float(special.ndtri((1 + level) / 2)) * self.errors.total
+        return self.nominal * math.exp(-min(reach, 700.0)), self.nominal * math.exp(min(reach, 700.0))
+
+    @property
+    def points_to_halve(self) -> int | None:
+        """Further reference points that would halve the interval; None if no number would."""
+        return None if self.errors is None else points_to_halve(self.errors, self.compared)
+
     @property
     def quality(self) -> str:
-        return f"Monte Carlo error {self.error:.1%}"
+        interval = self.interval()
+        if interval is None:
+            return f"Monte Carlo error {self.error:.1%}"
+        return f"ERT {self.nominal:.4g}, {LEVEL:.0%} interval {interval[0]:.4g}-{interval[1]:.4g}"
 
     def __repr__(self) -> str:
         return (
             f"Calibration(mode={self.mode!r}, ert={self.ert:g}, threshold={self.threshold:.6g}, "
-            f"error={self.error:.1%}, paths={self.paths}, seconds={self.seconds:.2f})"
+            f"{self.quality}, paths={self.paths}, seconds={self.seconds:.2f})"
         )

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 import time
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
+from scipy import special
 
 from tocsin.calibration.normalise import Normaliser
 from tocsin.calibration.plan import Plan
-from tocsin.calibration.recursion import Records, TooFewPathsError, thresholds
+from tocsin.calibration.recursion import Records, Stretch, TooFewPathsError, passage_curve, thresholds
 from tocsin.calibration.result import Calibration
+from tocsin.calibration.tail import RateCurve, fit_tail
+from tocsin.calibration.uncertainty import PAIRS, Errors, Spread, first_alarms, first_passages, law_error
 from tocsin.compute import Functions
-from tocsin.compute.arrays import Float32Array
+from tocsin.compute.arrays import Array, BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 from tocsin.errors import InputError
 from tocsin.execution import Executor
 from tocsin.progress import Progress
@@ -24,73 +29,227 @@ NullPaths = Callable[[Streams], Float32Array]
 PILOT_PATHS = 4000
 PILOT_PATHS_OF_ONE_CHANNEL = 200
 
-PILOT, MAIN = 1, 2
+SPREAD_BLOCK = 8
+"""Streams that meet all pseudo-references in one piece of work."""
+
+PILOT, MAIN, SPREAD, CONTROLS = 1, 2, 7, 10
 """Which part of a calibration a block's seed is for."""
 
+CONTROLS_PER_ALARM = 4
+"""Other windows that each one that rang is compared with."""
 
-def calibrate(
-    plan: Plan,
-    null: NullPaths,
-    channels: int,
-    *,
-    seed: int,
-    compute: Functions,
-    executor: Executor,
-    progress: Progress,
-) -> tuple[Calibration, Normaliser]:
-    """Thresholds for the paths that `null` makes of the plan's streams, and the way channels become one path."""
-    began = time.perf_counter()
-    normaliser = _pilot(plan, null, channels, seed, compute, executor)
+ROUNDS = 20
+"""Errors depend on the threshold, and with a guarantee the threshold on the errors; both settle long before."""
 
-    def simulate(block: int) -> Records:
-        rng = np.random.default_rng([seed, MAIN, block])
-        count = min(plan.block, plan.paths - block * plan.block)
-        streams = plan.sampler.draw(rng, count, compute)
-        paths = normaliser.paths(null(streams), streams.coins[:, : plan.tests])
-        return Records(count, *compute.records(paths, plan.edges))
 
-    pieces = []
-    for records in executor.map(simulate, range(plan.blocks)):
-        pieces.append(records)
-        progress(len(pieces), plan.blocks)
-    try:
-        stretches = thresholds(Records.merge(pieces), plan.edges, plan.alpha, falling=plan.mode == "steady")
-    except TooFewPathsError as error:
-        raise InputError(
-            f"paths={plan.paths} is too few for ert={plan.ert:g} and windows up to {plan.windows[-1]}: all of them "
-            "rang before the last threshold was set. Give more, or none, to have their number chosen."
-        ) from error
-    sizes = np.diff(plan.edges)
-    sizes[-1] = 1
-    split = isinstance(plan.sampler, SplitStreams)
-    return (
-        Calibration(
+@dataclass
+class Simulation:
+    """A plan being run.
+
+    null: makes paths of its streams.
+    interval: whether to estimate what the reference's finite size does to the promise.
+    """
+
+    plan: Plan
+    null: NullPaths
+    channels: int
+    seed: int
+    compute: Functions
+    executor: Executor
+    progress: Progress
+    interval: bool
+
+    def run(self, guarantee: float | None) -> tuple[Calibration, Normaliser]:
+        """Thresholds for the paths, and the way channels become one path."""
+        began = time.perf_counter()
+        plan = self.plan
+        normaliser, centre = self._pilot()
+        records = self._records(normaliser)
+        stretches = self._thresholds(records)
+        levels = np.array([stretch.threshold for stretch in stretches])
+        curve = _rate_curve(records, plan.edges, levels, 1 / plan.simulated)
+        errors = None
+        if plan.mode != "fixed":
+            errors = Errors(simulation=max(stretches[-1].alarms, 1.0) ** -0.5, law=0.0, reference=0.0, tail=0.0)
+            if self.interval:
+                errors = replace(
+                    errors,
+                    law=self._law_error(records, levels),
+                    reference=self._reference_error(normaliser, levels, curve, centre),
+                )
+        nominal, errors = _aim(plan, guarantee, errors, curve, centre)
+        if nominal != plan.simulated:
+            # Each stretch keeps its rarity among steady tests, relative to that of the last one.
+            shift = math.log(plan.simulated / nominal)
+            log_rates = -curve.log_rarity(levels)
+            levels = np.array([curve.level(log_rate + shift) for log_rate in log_rates])
+        sizes = np.diff(plan.edges)
+        sizes[-1] = 1
+        source = plan.sampler.source
+        split = isinstance(plan.sampler, SplitStreams)
+        calibration = Calibration(
             mode=plan.mode,
             ert=plan.ert,
-            thresholds=np.repeat([stretch.threshold for stretch in stretches], sizes),
+            thresholds=np.repeat(levels, sizes),
+            seconds=time.perf_counter() - began,
+            curve=curve,
+            guarantee=guarantee,
+            nominal=nominal,
+            simulated=plan.simulated,
+            errors=errors if self.interval else None,
             paths=plan.paths,
             tests=plan.tests,
             alarms=stretches[-1].alarms,
             references=plan.references,
             copies=plan.sampler.copies if isinstance(plan.sampler, DrawnStreams) else plan.paths,
-            compared=plan.sampler.count - (plan.sampler.length if split else 0),
-            seconds=time.perf_counter() - began,
-        ),
-        normaliser,
-    )
+            compared=source.count - (plan.sampler.length if split else 0),
+            block=source.length,
+            guard=source.guard,
+            dependence=None,
+        )
+        return calibration, normaliser
+
+    def _streams(self, block: int) -> Streams:
+        count = min(self.plan.block, self.plan.paths - block * self.plan.block)
+        return self.plan.sampler.draw(np.random.default_rng([self.seed, MAIN, block]), count, self.compute)
+
+    def _pilot(self) -> tuple[Normaliser, float]:
+        """A few short paths, to measure the channels against each other (and one alone, for the size of its ties).
+
+        Also the mean of the paths that they become.
+        """
+        plan, widest = self.plan, self.plan.windows[-1]
+        paths = PILOT_PATHS if self.channels > 1 else PILOT_PATHS_OF_ONE_CHANNEL
+        length = min(plan.sampler.length, 2 * widest if self.channels > 1 else widest)
+        sampler = replace(plan.sampler, length=length)
+        size = max(1, min(plan.block, paths))
+
+        def simulate(block: int) -> Float32Array:
+            rng = np.random.default_rng([self.seed, PILOT, block])
+            return self.null(sampler.draw(rng, size, self.compute))
+
+        pieces = list(self.executor.map(simulate, range(-(-paths // size))))
+        values = np.concatenate(pieces, axis=1)
+        normaliser = Normaliser.learn(values, plan.alpha)
+        return normaliser, float(normaliser.paths(values, np.zeros(values.shape[1:]), self.compute).mean())
+
+    def _records(self, normaliser: Normaliser) -> Records:
+        plan = self.plan
+
+        def simulate(block: int) -> Records:
+            streams = self._streams(block)
+            paths = normaliser.paths(self.null(streams), streams.coins[:, : plan.tests], self.compute)
+            return Records(len(paths), *self.compute.records(paths, plan.edges))
+
+        pieces = []
+        for records in self.executor.map(simulate, range(plan.blocks)):
+            pieces.append(records)
+            self.progress(len(pieces), plan.blocks + self._spread_blocks)
+        return Records.merge(pieces)
+
+    def _thresholds(self, records: Records) -> list[Stretch]:
+        plan = self.plan
+        try:
+            return thresholds(records, plan.edges, plan.alpha, falling=plan.mode == "steady")
+        except TooFewPathsError as error:
+            raise InputError(
+                f"paths={plan.paths} is too few for ert={plan.ert:g} and windows up to {plan.windows[-1]}: all of them "
+                "rang before the last threshold was set. Give more, or none, to have their number chosen."
+            ) from error
+
+    @property
+    def _spread_blocks(self) -> int:
+        return -(-self.plan.spread // SPREAD_BLOCK) if self.interval else 0
+
+    def _law_error(self, records: Records, levels: Float64Array) -> float:
+        """The streams are drawn once more, which is cheap, to see which points were in the windows that rang."""
+        plan = self.plan
+        path, test = first_alarms(records, plan.edges, levels)
+        made = np.full(plan.paths, plan.tests)
+        made[path] = test + 1
+        # Windows to compare with: any of the tests that were made.
+        rng = np.random.default_rng([self.seed, CONTROLS])
+        which = np.sort(rng.integers(0, made.sum(), CONTROLS_PER_ALARM * len(path)))
+        ends = np.cumsum(made)
+        other = np.searchsorted(ends, which, side="right")
+        source = plan.sampler.source
+        return law_error(
+            self._windows(path, test),
+            self._windows(other, which - (ends - made)[other]),
+            source.count,
+            source.length,
+        )
+
+    def _windows(self, path: Array, test: Int64Array) -> Int32Array:
+        """The points of the widest window at these tests of these paths, which are in order."""
+        widest, size = self.plan.windows[-1], self.plan.block
+        windows = np.empty((len(path), widest), np.int32)
+        bounds = np.searchsorted(path, np.arange(self.plan.blocks + 1) * size)
+        for block, (first, last) in enumerate(itertools.pairwise(bounds)):
+            if first < last:
+                own, steps = path[first:last, None] - block * size, test[first:last, None] + np.arange(widest)
+                windows[first:last] = self._streams(block).points[own, steps]
+        return windows
+
+    def _reference_error(self, normaliser: Normaliser, levels: Float64Array, curve: RateCurve, centre: float) -> float:
+        plan = self.plan
+        if not self._spread_blocks:
+            # The squared gap of a mean of N points varies W / N times as much as that of a window.
+            spread = (levels[-1] - centre) / 4
+            return float(curve.slope(levels[-1]) * spread * plan.windows[-1] / plan.sampler.source.count)
+        assert isinstance(plan.sampler, DrawnStreams)
+        everyone = np.concatenate([np.arange(PAIRS), plan.sampler.copies + np.arange(PAIRS)]).astype(np.int32)
+        by_test, start = np.repeat(levels, np.diff(plan.edges)), int(plan.edges[-2])
+
+        def simulate(block: int) -> tuple[BoolArray, Int64Array]:
+            drawn = plan.sampler.draw(np.random.default_rng([self.seed, SPREAD, block]), SPREAD_BLOCK, self.compute)
+            streams = replace(drawn, copies=np.tile(everyone, (SPREAD_BLOCK, 1)))
+            paths = normaliser.paths(self.null(streams), streams.coins[:, : plan.tests], self.compute)
+            rang, tests = first_passages(paths, by_test, start)
+            return rang.reshape(SPREAD_BLOCK, -1), tests.reshape(SPREAD_BLOCK, -1)
+
+        pieces = []
+        for piece in self.executor.map(simulate, range(self._spread_blocks)):
+            pieces.append(piece)
+            self.progress(plan.blocks + len(pieces), plan.blocks + self._spread_blocks)
+        rang, tests = (np.concatenate(part) for part in zip(*pieces, strict=True))
+        return Spread(rang, tests).reference_error()
 
 
-def _pilot(plan: Plan, null: NullPaths, channels: int, seed: int, compute: Functions, executor: Executor) -> Normaliser:
-    """A few short paths, to measure the channels against each other (and one alone, for the size of its ties)."""
-    widest = plan.windows[-1]
-    paths = PILOT_PATHS if channels > 1 else PILOT_PATHS_OF_ONE_CHANNEL
-    length = min(plan.sampler.length, 2 * widest if channels > 1 else widest)
-    sampler = replace(plan.sampler, length=length)
-    size = max(1, min(plan.block, paths))
+def _rate_curve(records: Records, edges: Int64Array, levels: Float64Array, rate: float) -> RateCurve:
+    """The curve of the last stretch, by the paths that are quiet until then."""
+    path, test = first_alarms(records, edges, levels)
+    quiet = np.ones(records.paths, dtype=bool)
+    quiet[path[test < edges[-2]]] = False
+    last = (records.stretch == len(edges) - 2) & quiet[records.path]
+    length = int(edges[-1] - edges[-2])
+    own, step, value = records.path[last], records.step[last], records.value[last]
+    maxima = value[np.concatenate([own[1:] != own[:-1], [True]])]
+    tail = fit_tail(maxima[maxima > levels[-1]], float(levels[-1]), rate, length)
+    return RateCurve.of(passage_curve(own, step, value, length), tail)
 
-    def simulate(block: int) -> Float32Array:
-        rng = np.random.default_rng([seed, PILOT, block])
-        return null(sampler.draw(rng, size, compute))
 
-    pieces = list(executor.map(simulate, range(-(-paths // size))))
-    return Normaliser.learn(np.concatenate(pieces, axis=1), plan.alpha)
+def _aim(
+    plan: Plan, guarantee: float | None, errors: Errors | None, curve: RateCurve, centre: float
+) -> tuple[float, Errors | None]:
+    """The expected run time to set thresholds for, and the errors there.
+
+    Far out, errors of the law move thresholds in proportion to their distance from the centre.
+    """
+    nominal = plan.ert
+    if errors is None:
+        return nominal, None
+    start = curve.tail.start
+    here = errors
+    for _ in range(ROUNDS):
+        level = curve.level(-math.log(nominal))
+        growth = 1.0
+        if nominal > plan.simulated:
+            growth = (level - centre) * curve.slope(level) / ((start - centre) * curve.slope(start))
+        here = replace(
+            errors, law=errors.law * growth, reference=errors.reference * growth, tail=curve.tail.error(level)
+        )
+        if guarantee is None:
+            break
+        nominal = plan.ert * math.exp(float(special.ndtri(guarantee)) * here.total)
+    return nominal, here

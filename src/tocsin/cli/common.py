@@ -11,6 +11,8 @@ from typing import TypeVar
 import typer
 from rich.console import Console
 
+from tocsin import reading
+from tocsin.detector import Detector
 from tocsin.errors import InputError, TocsinError
 
 T = TypeVar("T")
@@ -61,6 +63,17 @@ def numbers(option: str, text: str | None, kind: Callable[[str], T], what: str) 
         return [kind(part) for part in text.split(",")]
     except ValueError as error:
         raise InputError(f"{option} {text}: must be {what}, or several with commas between.") from error
+
+
+def same_columns(detector: Detector, block: reading.Block, file: Path, stream: str) -> None:
+    """Refuse a stream that has not as many columns as the reference."""
+    width = detector.reference_.shape[1]
+    if len(block.columns) != width:
+        columns = f"{len(block.columns)} column{'' if len(block.columns) == 1 else 's'}"
+        raise InputError(
+            f"{reading.source_name(stream)} has {columns}, and the reference of {file} has {width}: they must be the "
+            "same. Choose them with --columns."
+        )
 
 
 def console() -> Console:

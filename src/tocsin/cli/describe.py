@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import textwrap
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from rich.console import Console
 from rich.text import Text
 
+from tocsin.calibration.dependence import SIGNIFICANT
+from tocsin.calibration.result import LEVEL
 from tocsin.detector import Detector
 from tocsin.outcomes import Outcome
 from tocsin.statistics.base import Channel
@@ -43,7 +47,10 @@ def promise(detector: Detector) -> str:
             "that, and not at a constant rate"
         )
     cold = "" if detector.start == "warm" else f", from observation {detector.windows_[-1]} of a run on (a cold start)"
-    return f"when nothing changes, one false alarm in {ert} observations on average, at a constant rate{cold}"
+    average = "on average"
+    if calibration.guarantee is not None:
+        average = f"or more, with a probability of {calibration.guarantee:.3g} over reference sets"
+    return f"when nothing changes, one false alarm in {ert} observations {average}, at a constant rate{cold}"
 
 
 def counted(number: int, thing: str) -> str:
@@ -84,10 +91,58 @@ def channels(detector: Detector) -> str:
 def precision(detector: Detector) -> str:
     """How well the thresholds are known."""
     calibration = detector.calibration_
-    return (
-        f"Monte Carlo error of the false alarm rate {calibration.error:.1%} (one standard deviation); what the "
-        "reference lacks in size comes on top"
-    )
+    interval = calibration.interval()
+    if interval is None or calibration.errors is None:
+        return (
+            f"Monte Carlo error of the false alarm rate {calibration.error:.1%} (one standard deviation); what the "
+            "reference lacks in size comes on top"
+        )
+    text = f"ERT {rounded(calibration.nominal)}, {LEVEL:.0%} interval {rounded(interval[0])}-{rounded(interval[1])}"
+    more = calibration.points_to_halve
+    if more is not None:
+        return f"{text}; {rounded(more)} more reference rows would halve it"
+    if calibration.errors.tail > calibration.errors.simulation:
+        return f"{text}; it is wide because so rare an alarm is extrapolated"
+    return f"{text}; a smaller --error would narrow it"
+
+
+def causes(detector: Detector) -> str | None:
+    """What makes the interval as wide as it is."""
+    errors = detector.calibration_.errors
+    if errors is None:
+        return None
+    parts = [
+        ("the law behind a finite reference", errors.law),
+        ("the gap between reference and stream", errors.reference),
+        ("the simulation", errors.simulation),
+        ("the extrapolation", errors.tail),
+    ]
+    shown = [f"{error:.1%} {what}" for what, error in parts if error > 0]
+    return f"standard errors: {', '.join(shown)}; together {errors.total:.1%}"
+
+
+def sampling(detector: Detector) -> str:
+    """How null streams were drawn, and whether the reference's order matters."""
+    calibration = detector.calibration_
+    drawn = "independent rows"
+    if calibration.block > 1:
+        drawn = f"blocks of {calibration.block:,} rows (guard {calibration.guard:,})"
+    if calibration.dependence is None:
+        return f"{drawn}; whether rows depend on each other was not tested"
+    found = "rows depend on those before them" if calibration.dependence <= SIGNIFICANT else "no dependence found"
+    return f"{drawn}; {found} (p = {calibration.dependence:.2g})"
+
+
+def rounded(number: float) -> str:
+    """Three digits are enough of a number that is not known better.
+
+    >>> rounded(1234.5), rounded(0.0123456)
+    ('1,230', '0.0123')
+    """
+    if not math.isfinite(number) or number <= 0:
+        return f"{number:g}"
+    digits = 2 - math.floor(math.log10(number))
+    return f"{round(number, digits):,.10g}"
 
 
 def method(detector: Detector) -> str:
@@ -99,9 +154,12 @@ def method(detector: Detector) -> str:
         "split": "each against the reference rows that it leaves out (split references)",
     }[calibration.references]
     tests = f"{calibration.tests:,} test{'s' * (calibration.tests > 1)}"
+    extrapolated = ""
+    if calibration.nominal > 2 * calibration.simulated:
+        extrapolated = f"; extrapolated from alarms once in {rounded(calibration.simulated)} to rarer ones"
     return (
         f"'{calibration.mode}': {calibration.paths:,} simulated streams of {tests}, {against}; "
-        f"{calibration.seconds:.1f} s"
+        f"{calibration.seconds:.1f} s{extrapolated}"
     )
 
 
@@ -135,7 +193,16 @@ def facts(detector: Detector, rows: int, columns: int) -> dict[str, Any]:
         "channels": [channel_facts(channel) for channel in detector.channels_],
         "reference": {"rows": rows, "columns": columns, "compared": calibration.compared},
         "thresholds": detector.thresholds_.tolist(),
+        "nominal_ert": calibration.nominal,
+        "guarantee": calibration.guarantee,
+        "interval": calibration.interval(),
+        "errors": None if calibration.errors is None else asdict(calibration.errors),
+        "points_to_halve": calibration.points_to_halve,
         "monte_carlo_error": calibration.error,
+        "simulated_ert": calibration.simulated,
+        "block": calibration.block,
+        "guard": calibration.guard,
+        "dependence": calibration.dependence,
         "paths": calibration.paths,
         "tests": calibration.tests,
         "alarms": calibration.alarms,
@@ -159,5 +226,6 @@ def alarm_facts(outcome: Outcome) -> dict[str, Any]:
         "run_length": outcome.time,
         "statistic": outcome.statistic,
         "threshold": outcome.threshold,
+        "rarity": None if math.isnan(outcome.rarity) else outcome.rarity,
         "channel": channel_facts(outcome.channel),
     }

@@ -15,14 +15,17 @@ import typer
 from tocsin import reading, validation
 from tocsin.calibration.plan import Mode
 from tocsin.cli import common, describe
+from tocsin.compute.arrays import Float64Array
 from tocsin.detector import Detector
-from tocsin.errors import InputError, ReferenceWarning
+from tocsin.errors import DependenceWarning, InputError, ReferenceWarning
 from tocsin.kernels import Gaussian
+from tocsin.samplers import Blocks, Independent, Sampler
 from tocsin.statistics import LSDD, MMD, MeanShift
 from tocsin.statistics.base import Statistic
 from tocsin.watching import Start
 
 StatisticName = Literal["mmd", "lsdd", "mean"]
+SamplerName = Literal["auto", "independent", "blocks"]
 
 UNEVEN = 10
 """Columns whose spreads differ by more than this factor are worth a note."""
@@ -47,6 +50,19 @@ Width = typer.Option(
     help="Kernel widths (mmd: one or several; lsdd: one). Default: from the median distance between rows.",
 )
 Calibrate = typer.Option(help="How thresholds are made; 'paper' and 'fixed' are there to compare with.")
+Draw = typer.Option(
+    help="How null streams are drawn: row by row, or in blocks that keep the stream's memory. 'auto' tests which."
+)
+BlockLength = typer.Option(metavar="N", help="Rows in a block. Default: chosen from the reference.")
+Groups = typer.Option(
+    metavar="COLUMN",
+    help="A column that names the recording, session or machine that a row is from: blocks never cross from one to the "
+    "next. It is not watched itself.",
+)
+Guarantee = typer.Option(
+    metavar="P", help="Raise thresholds so that the true run time is --ert or more with this probability, such as 0.9."
+)
+Interval = typer.Option(help="Estimate how far the true run time may be from --ert, for this reference.")
 Begin = typer.Option(help="'warm' tests from the first observation on, 'cold' once the widest window is full.")
 Error = typer.Option(metavar="X", help="Monte Carlo error of the false alarm rate to calibrate to.")
 Paths = typer.Option(metavar="N", help="Streams to simulate. Default: as many as --error asks for.")
@@ -64,6 +80,11 @@ def command(
     width: Annotated[str | None, Width] = None,
     columns: Annotated[str | None, common.COLUMNS] = None,
     calibration: Annotated[Mode, Calibrate] = "steady",
+    sampler: Annotated[SamplerName, Draw] = "auto",
+    block_length: Annotated[int | None, BlockLength] = None,
+    groups: Annotated[str | None, Groups] = None,
+    guarantee: Annotated[float | None, Guarantee] = None,
+    interval: Annotated[bool, Interval] = True,
     start: Annotated[Start, Begin] = "warm",
     error: Annotated[float, Error] = 0.02,
     paths: Annotated[int | None, Paths] = None,
@@ -73,13 +94,15 @@ def command(
 ) -> None:
     """Learn what normal looks like, and set the thresholds.
 
-    The reference is a sample of independent rows from a time when all was well: a thousand or more, if you can. Tocsin
-    simulates what would happen if nothing ever changed, and sets the thresholds so that it then rings once in --ert
-    observations. FILE then holds all that 'tocsin watch' needs.
+    The reference is a sample of rows from a time when all was well, in the order in which they came: a thousand or
+    more, if you can, and many more if rows depend on those before them. Tocsin simulates what would happen if nothing
+    ever changed, and sets the thresholds so that it then rings once in --ert observations. FILE then holds all that
+    'tocsin watch' needs.
 
     \b
     Example:
       tocsin fit reference.csv -o machine.tocsin --ert 5000 --columns flow,pressure
+      tocsin fit runs.csv -o machine.tocsin --ert 1e6 --groups run --guarantee 0.9
     """
     began = time.perf_counter()
     common.must_be_writable(output)
@@ -89,18 +112,21 @@ def command(
         ert,
         _statistic(statistic, common.numbers("--width", width, float, "a number")),
         window=common.numbers("--window", window, int, "a whole number"),
+        sampler=_sampler(sampler, block_length),
+        guarantee=guarantee,
+        interval=interval,
         calibration=calibration,
         start=start,
         error=error,
         paths=paths,
         seed=seed,
     )
-    data = reading.read_whole(reference, common.names(columns))
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ReferenceWarning)  # told below, as a note
-        detector.fit(data.rows, workers=workers)
+    data, labels = _read(reference, common.names(columns), groups)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ReferenceWarning)
+        detector.fit(data.rows, groups=labels, workers=workers)
     detector.save(output)
-    notes = list(_notes(detector, data, statistic, default_windows=window is None))
+    notes = [*_notes(detector, data, statistic, default_windows=window is None), *_dependence_notes(caught)]
     if as_json:
         facts = describe.facts(detector, *data.rows.shape)
         typer.echo(json.dumps({"file": str(output), **facts, "names": data.columns, "notes": notes}))
@@ -117,11 +143,45 @@ def command(
             ("Windows", describe.windows(detector)),
             ("Channels", describe.channels(detector)),
             ("Precision", describe.precision(detector)),
+            ("Sampling", describe.sampling(detector)),
             ("Seed", str(detector.seed_)),
             *(("Note", note) for note in notes),
         ],
     )
     out.print(f"\nWritten to {output}. Next: tocsin watch {output} STREAM", markup=False)
+
+
+def _read(reference: str, columns: list[str] | None, groups: str | None) -> tuple[reading.Block, Float64Array | None]:
+    """The reference, and the groups of its rows."""
+    if groups is None:
+        return reading.read_whole(reference, columns), None
+    data = reading.read_whole(reference, None if columns is None else [*columns, groups])
+    if groups not in data.columns:
+        raise InputError(f"--groups {groups}: there is no such column; there are {describe.listed(data.columns)}.")
+    place = data.columns.index(groups)
+    names = tuple(name for name in data.columns if name != groups)
+    return reading.Block(names, np.delete(data.rows, place, axis=1)), data.rows[:, place]
+
+
+def _sampler(name: SamplerName, length: int | None) -> Sampler | Literal["auto"]:
+    if length is not None and name != "blocks":
+        raise InputError(f"--block-length {length} is for --sampler blocks; add it, or leave the length out.")
+    if name == "auto":
+        return "auto"
+    return Independent() if name == "independent" else Blocks(length)
+
+
+def _dependence_notes(caught: list[warnings.WarningMessage]) -> Iterator[str]:
+    """What the fit had to say about the order of the rows, in the words of the command line."""
+    for warning in caught:
+        if issubclass(warning.category, DependenceWarning):
+            text = str(warning.message)
+            text = text.replace("sampler=Blocks()", "--sampler blocks").replace(
+                "sampler=Independent()", "--sampler independent"
+            )
+            yield text[0].lower() + text[1:].removesuffix(".")
+        elif not issubclass(warning.category, ReferenceWarning):
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def _statistic(name: StatisticName, widths: list[float] | None) -> Statistic:

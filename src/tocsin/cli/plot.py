@@ -1,4 +1,4 @@
-"""A small plot of a statistic against its threshold, in characters."""
+"""Small plots in characters: a statistic against its threshold, and quantiles against each other."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 from rich.text import Text
 
+from tocsin.compute.arrays import Float64Array
 from tocsin.outcomes import Outcomes
 
 BARS = " ▁▂▃▄▅▆▇█"
@@ -36,4 +37,25 @@ def plot(outcomes: Outcomes, change: int) -> Text:
     picture.append(" " * 11 + "─" * changed + "▲" + "─" * (WIDTH - changed - 2) + "▲\n")
     label = f"change after {change}"
     picture.append(" " * 11 + f"{label:>{changed + 1}}".ljust(max(changed + 3, WIDTH - 6)) + f"alarm at {len(ratio)}\n")
+    return picture
+
+
+def quantile_plot(seen: Float64Array, expected: Float64Array) -> Text:
+    """Run lengths as observed against those of the geometric law: on the diagonal if the promise is kept."""
+    high, wide = 2 * HEIGHT, WIDTH // 2
+    top = float(max(seen[-1], expected[-1]))
+    cells = [[" "] * wide for _ in range(high)]
+    for column in range(wide):
+        cells[column * high // wide][column] = "·"
+    for x, y in zip(expected, seen, strict=True):
+        cells[min(int(y / top * high), high - 1)][min(int(x / top * wide), wide - 1)] = "●"
+    label = f"{top:,.0f}"
+    picture = Text()
+    for row in reversed(range(high)):
+        picture.append(f"  {label if row == high - 1 else '0' if row == 0 else '':>{len(label)}} ")
+        for cell in cells[row]:
+            picture.append(cell, {"●": "red", "·": "dim"}.get(cell, ""))
+        picture.append("   observed run lengths\n" if row == high - 1 else "\n")
+    margin = " " * (len(label) + 3)
+    picture.append(f"{margin}0{label:>{wide - 1}}   geometric run lengths\n")
     return picture

@@ -15,8 +15,8 @@ from tocsin.cli import common
 from tocsin.errors import InputError
 from tocsin.experiments.base import Options
 from tocsin.experiments.catalogue import EXPERIMENTS
-from tocsin.experiments.figures import require_matplotlib
 from tocsin.experiments.laboratory import Laboratory
+from tocsin.figures import require_matplotlib
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""

@@ -18,7 +18,6 @@ from tocsin.cli import common, describe
 from tocsin.cli.stopping import stopper
 from tocsin.compute.arrays import Float64Array
 from tocsin.detector import Detector
-from tocsin.errors import InputError
 from tocsin.outcomes import Outcome
 
 RANG = 1
@@ -58,7 +57,6 @@ def command(
       tail -f log.csv | tocsin watch machine.tocsin - --json
     """
     detector = Detector.load(file)
-    width = detector.reference_.shape[1]
     if save_state:
         common.must_be_writable(file)
     if detector.alarm_ is not None:
@@ -69,11 +67,7 @@ def command(
     blocks = reading.read_blocks(stream, common.names(columns), size)
     with stopper() as stop:
         for block in stop.until_asked(_row_by_row(blocks) if once else blocks):
-            if len(block.columns) != width:
-                raise InputError(
-                    f"{reading.source_name(stream)} has {describe.counted(len(block.columns), 'column')}, and the "
-                    f"reference of {file} has {width}: they must be the same. Choose them with --columns."
-                )
+            common.same_columns(detector, block, file, stream)
             for position, outcome in _alarms(detector, block.rows, once):
                 report.alarm(report.rows + position + 1, outcome)
             report.rows += len(block.rows)
@@ -123,7 +117,8 @@ class Report:
             self._print(json.dumps({"event": "alarm", "row": row, **describe.alarm_facts(outcome)}))
             return
         values = f"statistic {outcome.statistic:.5g} > threshold {outcome.threshold:.5g} ({outcome.channel})"
-        self._print(Text.assemble(("ALARM", "bold red"), f" at row {row}: run length {outcome.time}, {values}"))
+        rarity = f"; by chance once in {describe.rounded(outcome.rarity)} rows"
+        self._print(Text.assemble(("ALARM", "bold red"), f" at row {row}: run length {outcome.time}, {values}{rarity}"))
 
     def summary(self, *, interrupted: bool, saved_to: Path | None) -> None:
         """All of it, at the end."""

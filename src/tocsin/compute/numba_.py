@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tocsin.compute.arrays import Float64Array, Int32Array, Int64Array
+from tocsin.compute.arrays import Float32Array, Float64Array, Int32Array, Int64Array
 from tocsin.compute.jit import jit
 from tocsin.compute.numba_features import (
     bumps,
@@ -37,12 +37,30 @@ __all__ = [
     "gaussian_block",
     "gaussian_observe",
     "gaussian_row_sums",
+    "loudest",
     "mean_distances",
     "pair_advance",
     "pair_bootstrap_paths",
     "pair_split_paths",
     "records",
 ]
+
+
+@jit
+def loudest(channels: Float32Array, centre: Float64Array, scale: Float64Array, ties: Float64Array) -> Float64Array:
+    count, paths, tests = channels.shape
+    together = paths // ties.shape[0]
+    out = np.empty((paths, tests))
+    for p in range(paths):
+        for k in range(count):
+            middle, size = centre[k], scale[k]
+            for t in range(np.uintp(tests)):
+                score = (np.float64(channels[k, p, t]) - middle) / size
+                if k == 0 or score > out[p, t]:
+                    out[p, t] = score
+        for t in range(np.uintp(tests)):
+            out[p, t] += ties[p // together, t]
+    return out
 
 
 @jit

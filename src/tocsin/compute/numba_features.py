@@ -89,12 +89,14 @@ def feature_bootstrap_paths(
     quadratic: float,
 ) -> Float32Array:
     (count, length), m, widest = streams.shape, features.shape[1], windows[-1]
-    out = np.empty((windows.size, count, length - widest + 1), np.float32)
+    against, tests = copies.shape[1], length - widest + 1
+    out = np.empty((windows.size, count * against, tests), np.float32)
     tails, fresh = np.zeros((windows.size, widest + 1, m)), np.zeros((windows.size, m))
     age = np.zeros(windows.size, np.int64)
     arrived, repeats, running = np.empty((length, m)), np.empty(length), np.zeros(length + 1)
+    squares = np.empty((windows.size, tests))
     for p in range(count):
-        stream, terms = streams[p], linear[copies[p]]
+        stream = streams[p]
         tails[:] = 0
         fresh[:] = 0
         age[:] = 0
@@ -102,7 +104,6 @@ def feature_bootstrap_paths(
         for t in range(length):
             own = stream[t]
             arrived[t] = features[own]
-            running[t + 1] = running[t] + terms[own]
             for j in range(max(0, t - widest + 1), t):
                 if stream[j] == own:
                     repeats[j] += excess[own]
@@ -116,8 +117,16 @@ def feature_bootstrap_paths(
                         doubled += repeats[j]
                     end = begin
                     square = (_square(tails, fresh, age, v) + 2 * doubled) / (window * window)
-                    mean = (running[t + 1] - running[begin]) / window
-                    out[v, p, t - widest + 1] = offset[copies[p]] + quadratic * square + mean
+                    squares[v, t - widest + 1] = quadratic * square
+        for i in range(against):
+            g = copies[p, i]
+            for t in range(length):
+                running[t + 1] = running[t] + linear[g, stream[t]]
+            for v in range(windows.size):
+                for test in range(tests):
+                    end = test + widest
+                    mean = (running[end] - running[end - windows[v]]) / windows[v]
+                    out[v, p * against + i, test] = offset[g] + squares[v, test] + mean
     return out
 
 

@@ -69,8 +69,14 @@ def _total(values: Float32Array, row: int, start: int, stop: int) -> float:
 
 
 @jit
+def _leave_out(kernels: Float32Array, w: int, start: int, stop: int, size: int) -> None:
+    for j in range(max(start, 0), min(stop, size)):
+        kernels[w, j] = 0
+
+
+@jit
 def gaussian_row_sums(
-    points: Float32Array, count: int, queries: Float32Array, own: Int64Array, multipliers: Float32Array
+    points: Float32Array, count: int, queries: Float32Array, own: Int64Array, guard: int, multipliers: Float32Array
 ) -> Float64Array:
     n = queries.shape[1]
     sums = np.zeros((multipliers.size, n))
@@ -82,10 +88,9 @@ def gaussian_row_sums(
             for j in range(0, size, STRIP):
                 distance_strip(points, start + j, queries, q, squares, 0, j)
             _all_widths(squares, 0, size, multipliers, kernels)
-            inside = start <= own[q] < start + size
             for w in range(multipliers.size):
-                if inside:
-                    kernels[w, own[q] - start] = 0
+                if own[q] >= 0:
+                    _leave_out(kernels, w, own[q] - guard - start, own[q] + guard + 1 - start, size)
                 sums[w, q] += _total(kernels, w, 0, size)
     return sums
 
@@ -98,6 +103,7 @@ def gaussian_observe(
     centre: Float64Array,
     scale: float,
     own: Int64Array,
+    guard: int,
     multipliers: Float32Array,
 ) -> tuple[Float32Array, Float64Array]:
     n, d = queries.shape
@@ -105,9 +111,11 @@ def gaussian_observe(
     for i in range(n):
         for k in range(d):
             block[k, i] = min(max((queries[i, k] - centre[k]) * scale, -FARTHEST), FARTHEST)
-    linear = gaussian_row_sums(points, count, block, own, multipliers)
+    linear = gaussian_row_sums(points, count, block, own, guard, multipliers)
     for i in range(n):
-        met = count - 1 if own[i] >= 0 else count
+        met = count
+        if own[i] >= 0:
+            met -= min(own[i] + guard, count - 1) - max(own[i] - guard, 0) + 1
         for w in range(multipliers.size):
             linear[w, i] *= -2.0 / met
     return block, linear
@@ -115,7 +123,13 @@ def gaussian_observe(
 
 @jit
 def gaussian_block(
-    points: Float32Array, start: int, stop: int, queries: Float32Array, own: Int64Array, multipliers: Float32Array
+    points: Float32Array,
+    start: int,
+    stop: int,
+    queries: Float32Array,
+    own: Int64Array,
+    guard: int,
+    multipliers: Float32Array,
 ) -> Float32Array:
     n, size = queries.shape[1], stop - start
     block = np.empty((multipliers.size, n, size), np.float32)
@@ -126,8 +140,8 @@ def gaussian_block(
             distance_strip(points, start + j, queries, q, squares, 0, j)
         _all_widths(squares, 0, size, multipliers, kernels)
         for w in range(multipliers.size):
-            if start <= own[q] < stop:
-                kernels[w, own[q] - start] = 0
+            if own[q] >= 0:
+                _leave_out(kernels, w, own[q] - guard - start, own[q] + guard + 1 - start, size)
             block[w, q] = kernels[w]
     return block
 
@@ -257,18 +271,21 @@ def pair_bootstrap_paths(
     ahead = np.empty((widths, length), np.float32)
     within, running = np.empty((widths, 0)), np.zeros(length + 1)
     pairs = np.empty((widths, windows.size, length - widest + 1))
-    out = np.empty(((widths + (typical >= 0)) * windows.size, count, length - widest + 1), np.float32)
+    against = copies.shape[1]
+    out = np.empty(((widths + (typical >= 0)) * windows.size, count * against, length - widest + 1), np.float32)
     for p in range(count):
         stream = streams[p]
         _window_pairs(
             points, table, stream, windows, multipliers, neutral, widest,
             gathered, squares, kernels, ahead, within, pairs,
         )  # fmt: skip
-        for w in range(widths):
-            terms = linear[copies[p], w]
-            for t in range(length):
-                running[t + 1] = running[t] + terms[stream[t]]
-            _combine(pairs, windows, offset[w, copies[p]], running, w, typical, out[:, p])
+        for i in range(against):
+            g = copies[p, i]
+            for w in range(widths):
+                terms = linear[g, w]
+                for t in range(length):
+                    running[t + 1] = running[t] + terms[stream[t]]
+                _combine(pairs, windows, offset[w, g], running, w, typical, out[:, p * against + i])
     return out
 
 

@@ -32,12 +32,13 @@ def _expanded(multipliers: Float32Array) -> list[float]:
 
 
 def gaussian_row_sums(
-    points: Float32Array, count: int, queries: Float32Array, own: Int64Array, multipliers: Float32Array
+    points: Float32Array, count: int, queries: Float32Array, own: Int64Array, guard: int, multipliers: Float32Array
 ) -> Float64Array:
-    """sum_{i != own[q]} k_w(x_i, queries[:, q]) over the first `count` columns of points; (widths, n)."""
+    """sum of k_w(x_i, queries[:, q]) over the first `count` columns of points, as `gaussian_block`; (widths, n)."""
     sums = np.empty((len(multipliers), queries.shape[1]))
     for q in range(queries.shape[1]):
-        sums[:, q] = gaussian_block(points, 0, count, queries[:, q : q + 1], own[q : q + 1], multipliers)[:, 0].sum(-1)
+        one = slice(q, q + 1)
+        sums[:, q] = gaussian_block(points, 0, count, queries[:, one], own[one], guard, multipliers)[:, 0].sum(-1)
     return sums
 
 
@@ -48,23 +49,34 @@ def gaussian_observe(
     centre: Float64Array,
     scale: float,
     own: Int64Array,
+    guard: int,
     multipliers: Float32Array,
 ) -> tuple[Float32Array, Float64Array]:
     """New points (n, d), centred and scaled to (d, n), and -2 c of each: minus twice its mean kernel; (widths, n)."""
     with np.errstate(over="ignore"):
         scaled = np.clip((queries - centre) * scale, -FARTHEST, FARTHEST)
     block = np.ascontiguousarray(scaled.T.astype(np.float32))
-    sums = gaussian_row_sums(points, count, block, own, multipliers)
-    return block, -2 * sums / np.where(own >= 0, count - 1, count)
+    sums = gaussian_row_sums(points, count, block, own, guard, multipliers)
+    left_out = np.minimum(own + guard, count - 1) - np.maximum(own - guard, 0) + 1
+    return block, -2 * sums / np.where(own >= 0, count - left_out, count)
 
 
 def gaussian_block(
-    points: Float32Array, start: int, stop: int, queries: Float32Array, own: Int64Array, multipliers: Float32Array
+    points: Float32Array,
+    start: int,
+    stop: int,
+    queries: Float32Array,
+    own: Int64Array,
+    guard: int,
+    multipliers: Float32Array,
 ) -> Array:
-    """k_w(x_i, queries[:, q]) for start <= i < stop, 0 where i = own[q]; (widths, n, stop - start)."""
+    """k_w(x_i, queries[:, q]) for start <= i < stop; (widths, n, stop - start).
+
+    0 where query q is itself a point, own[q] >= 0, and i is no further from it than `guard`.
+    """
     block: Float64Array = _gaussian(queries.T, points[:, start:stop].T, multipliers)
-    for q in np.flatnonzero((own >= start) & (own < stop)):
-        block[:, q, own[q] - start] = 0
+    near = np.abs(np.arange(start, stop) - own[:, None]) <= guard
+    block[:, near & (own >= 0)[:, None]] = 0
     return block
 
 
@@ -109,20 +121,20 @@ def pair_bootstrap_paths(
     linear: Float32Array,
     typical: int,
 ) -> Array:
-    """MMD paths of streams, each against its pseudo-reference `copies[p]`; (channels, P, T).
+    """MMD paths of streams, each against the pseudo-references `copies[p]`, (P, m); (channels, P m, T).
 
     The last channels, one per window, are A - mean c at the width `typical` (none if it is -1).
 
     points (N, d), or the kernel matrix `table` (N, N) if it is not empty; neutral (widths, N) replaces the kernel of a
     point with itself; offset (widths, G) and linear (G, widths, N) are A^g and -2 c_j^g.
     """
-    paths = []
-    for stream, copy in zip(streams, copies, strict=True):
+    paths: list[Array] = []
+    for stream, own in zip(streams, copies, strict=True):
         kernels = _stream_kernels(points, table, stream, multipliers)
         same = stream[:, None] == stream[None, :]
         np.fill_diagonal(same, False)
         kernels = np.where(same, neutral[:, stream][:, :, None], kernels)
-        paths.append(_pair_path(kernels, offset[:, copy], linear[copy][:, stream], windows, typical))
+        paths.extend(_pair_path(kernels, offset[:, g], linear[g][:, stream], windows, typical) for g in own)
     return np.stack(paths, axis=1).astype(np.float32)
 
 
@@ -220,11 +232,12 @@ def feature_bootstrap_paths(
 ) -> Array:
     """offset[g] + quadratic |mean feature of the window|^2 + mean linear[g], a point drawn twice never meeting itself.
 
-    excess (N,): what to add to the product of a point's feature with itself to make it neutral. (windows, P, T).
+    excess (N,): what to add to the product of a point's feature with itself to make it neutral.
+    copies (P, m): the pseudo-references g that each stream meets. (windows, P m, T).
     """
     widest, tests = int(windows[-1]), streams.shape[1] - int(windows[-1]) + 1
-    out = np.empty((len(windows), len(streams), tests))
-    for p, (stream, copy) in enumerate(zip(streams, copies, strict=True)):
+    out = np.empty((len(windows), *copies.shape, tests))
+    for p, (stream, own) in enumerate(zip(streams, copies, strict=True)):
         for v, window in enumerate(windows):
             for test in range(tests):
                 inside = stream[test + widest - window : test + widest]
@@ -232,8 +245,8 @@ def feature_bootstrap_paths(
                 np.fill_diagonal(same, False)
                 repeats = (same * excess[inside]).sum()
                 square = (features[inside].mean(0) ** 2).sum() + repeats / window**2
-                out[v, p, test] = offset[copy] + quadratic * square + linear[copy, inside].mean()
-    return out.astype(np.float32)
+                out[v, p, :, test] = offset[own] + quadratic * square + linear[own][:, inside].mean(1)
+    return out.reshape(len(windows), -1, tests).astype(np.float32)
 
 
 def feature_split_paths(features: Float64Array, streams: Int32Array, windows: Int64Array, signed: bool) -> Array:
@@ -290,6 +303,12 @@ def feature_advance(
             value = quadratic * (total**2).sum() / window**2 + linear[inside].mean()
             out[i - start, v] = value if position >= window else np.nan
     cursor[0] = position
+
+
+def loudest(channels: Float32Array, centre: Float64Array, scale: Float64Array, ties: Float64Array) -> Float64Array:
+    """max_k (S^k - centre_k) / scale_k, from (K, P m, T), plus `ties` (P, T) of each m paths in a row; (P m, T)."""
+    scores = (channels - centre[:, None, None]) / scale[:, None, None]
+    return np.asarray(scores.max(0) + np.repeat(ties, channels.shape[1] // len(ties), axis=0))
 
 
 def records(paths: Float64Array, edges: Int64Array) -> tuple[Array, Array, Array, Array]:

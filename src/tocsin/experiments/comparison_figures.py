@@ -10,9 +10,9 @@ import numpy as np
 from tocsin.compute.arrays import Float64Array
 from tocsin.experiments.base import Experiment, Tables
 from tocsin.experiments.comparison import BASELINE, ERTS, LAWS, PROMISED, Cells, cells, measure, problems_of
-from tocsin.experiments.figures import COLOURS, PAGE, figure
 from tocsin.experiments.laws import PROBLEMS
 from tocsin.experiments.methods import METHODS
+from tocsin.figures import COLOURS, PAGE, figure
 
 STYLES: dict[str, dict[str, Any]] = {
     "B-statistic": {"color": COLOURS[1], "marker": "o", "linestyle": "--"},

@@ -16,7 +16,7 @@ from tocsin.calibration.plan import PAPER_PATHS
 from tocsin.compute.arrays import BoolArray, Float64Array
 from tocsin.detector import Detector
 from tocsin.experiments.base import Experiment, Options, Perform, Result, Table, Tables, Unit, generator
-from tocsin.experiments.figures import COLOURS, PAGE, figure
+from tocsin.figures import COLOURS, PAGE, figure
 from tocsin.statistics.mean_shift import MeanShift
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ import numpy as np
 
 from tocsin.compute.arrays import Float64Array
 from tocsin.experiments.base import Table, Tables
-from tocsin.experiments.figures import COLOURS, PAGE, figure
 from tocsin.experiments.pictures import BREAKHIS
+from tocsin.figures import COLOURS, PAGE, figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

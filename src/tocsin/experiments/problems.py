@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from tocsin.experiments.base import Experiment, Options, Perform, Result, Row, Table, Tables, Unit, generator
-from tocsin.experiments.figures import COLOURS, PAGE, figure
 from tocsin.experiments.laws import PROBLEMS
+from tocsin.figures import COLOURS, PAGE, figure
 
 POINTS, QUICK_POINTS = 500, 200
 

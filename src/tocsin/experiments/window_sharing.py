@@ -15,8 +15,8 @@ import numpy as np
 
 from tocsin.compute.arrays import Float64Array
 from tocsin.experiments.base import Experiment, Options, Perform, Result, Table, Tables, Unit, generator
-from tocsin.experiments.figures import COLOURS, PAGE, figure
 from tocsin.experiments.resampling import ESTIMATORS, SAMPLINGS, Reference, Sampling
+from tocsin.figures import COLOURS, PAGE, figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -42,13 +42,18 @@ class Channel:
 
 @dataclass(frozen=True)
 class Setting:
-    """What a statistic is prepared with."""
+    """What a statistic is prepared with.
+
+    guard: reference points that are no further apart in time than this are never compared with each other. Those that
+        are drawn into a null stream resemble their neighbours in time, if the stream has a memory.
+    """
 
     windows: tuple[int, ...]
     compute: Functions
     executor: Executor
     rng: np.random.Generator
     progress: Progress = no_progress
+    guard: int = 0
 
     def map(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """The function of every item, on all workers, reporting progress."""
@@ -102,6 +107,13 @@ class Prepared(Protocol):
     def direct_paths(self) -> NullPaths:
         """Paths of streams drawn with replacement against the reference itself, computed just as the live ones."""
 
+    @property
+    def compares_points(self) -> bool:
+        """Whether `similarity` exists."""
+
+    def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
+        """How alike the statistic finds pairs of reference points, given by their places: a centred kernel."""
+
     def live(self, kept: Int64Array | None) -> Live:
         """The statistic against the reference, or against the points `kept` of it."""
 
@@ -119,7 +131,8 @@ class Live(Protocol):
     def observe(self, points: Points, own: Int64Array | None) -> Any:
         """Everything about new points that needs no state: the costly part, once per point.
 
-        own: for points of the reference itself, their index in it; they are not compared with themselves.
+        own: for points of the reference itself, their index in it (-1: it is not among those compared with); they are
+            not compared with themselves, nor with the points of this block that are within the guard.
         """
 
     def advance(self, observed: Any, start: int, stop: int) -> Float64Array:

@@ -77,6 +77,7 @@ class PreparedCustom:
     def __init__(self, points: Points, statistic: Custom, setting: Setting) -> None:
         self.points, self.statistic, self.setting = points, statistic, setting
         self.channels = tuple(Channel(statistic.name, window) for window in setting.windows)
+        self.compares_points = isinstance(points, np.ndarray)
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
         raise NotImplementedError("a function of two samples cannot leave a point out of a comparison with itself")
@@ -103,6 +104,13 @@ class PreparedCustom:
             return out
 
         return paths
+
+    def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
+        """Nothing is known of the function; rows of numbers are compared by their columns, each at its own scale."""
+        spread = self.points.std(0)
+        values = (self.points - self.points.mean(0)) / np.where(spread > 0, spread, 1)
+        products: Float64Array = (values[first] * values[second]).sum(1)
+        return products
 
     def live(self, kept: Int64Array | None) -> CustomLive:
         points = self.points if kept is None else choose(self.points, kept)

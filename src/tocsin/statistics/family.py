@@ -18,6 +18,7 @@ class PreparedFamily:
         self.members = members
         self.channels: tuple[Channel, ...] = sum((member.channels for member in members), ())
         self.bootstraps = all(member.bootstraps for member in members)
+        self.compares_points = any(member.compares_points for member in members)
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
         return _together([member.bootstrap_paths(weights) for member in self.members])
@@ -27,6 +28,10 @@ class PreparedFamily:
 
     def direct_paths(self) -> NullPaths:
         return _together([member.direct_paths() for member in self.members])
+
+    def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
+        """By the first statistic that can tell."""
+        return next(member for member in self.members if member.compares_points).similarity(first, second)
 
     def live(self, kept: Int64Array | None) -> LiveFamily:
         return LiveFamily([member.live(kept) for member in self.members])

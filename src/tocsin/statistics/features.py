@@ -15,6 +15,7 @@ from tocsin.compute import Functions
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin.samplers import Streams
 from tocsin.statistics.base import Channel, NullPaths, Parts, Setting
+from tocsin.statistics.neighbours import near, near_products, others
 
 LARGEST = 1e140
 """Features are cut off here: an absurd observation is heard, and its square stays finite."""
@@ -43,6 +44,7 @@ class PreparedFeatures:
     """The features of the reference, centred."""
 
     bootstraps = True
+    compares_points = True
 
     def __init__(self, points: Float64Array, features: Features, setting: Setting) -> None:
         self.setting, self.features = setting, features
@@ -63,20 +65,21 @@ class PreparedFeatures:
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
         """As `mmd_gaussian.bootstrap_terms` with the kernel psi(x)'psi(y), and the diagonal that a square includes."""
         values, counts, signed = self.values, weights.astype(np.float64), self.features.signed
-        n = len(values)
+        n, guard = len(values), self.setting.guard
         norms = (values**2).sum(1)
-        sums = values.T @ counts  # (m, G)
+        sums, close = values.T @ counts, near(weights, guard)  # (m, G), (N, G)
         if signed:
-            own = values.sum(1, keepdims=True)
-            linear = own - (sums.sum(0) - counts * own) / (n - counts)
+            total = values.sum(1)
+            linear = total[:, None] - (sums.sum(0) - near(total[:, None] * counts, guard)) / (n - close)
             offset = np.zeros(weights.shape[1])
         else:
-            own = norms[:, None]
-            linear = -2 * (values @ sums - counts * own) / (n - counts)
-            apart = (sums**2).sum(0) - (counts**2 * own).sum(0)
-            offset = ((n**2 - n) * apart / (n**2 - (counts**2).sum(0)) + (counts * own).sum(0)) / n**2
-        # Centred features sum to 0: row sums of the kernel without its diagonal are -|psi|^2.
-        mean = -norms / (n - 1)
+            products = values @ sums - near_products(values, counts, guard)
+            linear = -2 * products / (n - close)
+            own = (counts * norms[:, None]).sum(0)
+            apart = (counts * products).sum(0)
+            offset = ((n**2 - n) * apart / (n**2 - (counts * close).sum(0)) + own) / n**2
+        # Centred features sum to 0: row sums of the kernel are minus what the guard leaves out, |psi|^2 at least.
+        mean = -near_products(values, np.ones((n, 1)), guard)[:, 0] / others(n, guard)
         excess = (2 * mean - mean.mean()) - norms
         return self._drawn(excess, offset, np.ascontiguousarray(linear.T))
 
@@ -94,12 +97,16 @@ class PreparedFeatures:
 
         return paths
 
+    def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
+        products: Float64Array = (self.values[first] * self.values[second]).sum(1)
+        return products
+
     def live(self, kept: Int64Array | None) -> FeatureLive:
         if kept is None:
             centre, count = self.centre, len(self.values)
         else:
             centre, count = self.centre + self.values[kept].mean(0), len(kept)
-        return FeatureLive(self.features, centre, count, self.setting.windows, self.setting.compute)
+        return FeatureLive(self.features, centre, count, self.setting.windows, self.setting.guard, self.setting.compute)
 
 
 class FeatureLive:
@@ -113,9 +120,10 @@ class FeatureLive:
         centre: Float64Array,
         count: int,
         windows: tuple[int, ...],
+        guard: int,
         compute: Functions,
     ) -> None:
-        self.features, self.centre, self.count = features, centre, count
+        self.features, self.centre, self.count, self.guard = features, centre, count, guard
         self.channels = tuple(Channel(features.name, window) for window in windows)
         self._compute, self._windows = compute, np.array(windows, dtype=np.int64)
         self._buffer = np.zeros((4 * windows[-1], len(centre)))
@@ -129,9 +137,11 @@ class FeatureLive:
         values = np.clip(self.features.map(points) - self.centre, -LARGEST, LARGEST)
         linear = values.sum(1) if self.features.signed else np.zeros(len(values))
         if own is not None:
-            # Without point j the centred reference's mean is -psi_j / (N - 1).
-            apart = values.sum(1) if self.features.signed else 2 * (values**2).sum(1)
-            linear = linear + np.where(own >= 0, apart / (self.count - 1), 0.0)
+            # Without point j the centred reference's mean is -psi_j / (N - 1); with a guard, its neighbours go too.
+            close = (np.abs(own[:, None] - own) <= self.guard) & (own >= 0)[:, None] & (own >= 0)
+            left_out = close @ values
+            apart = left_out.sum(1) if self.features.signed else 2 * (values * left_out).sum(1)
+            linear = linear + apart / (self.count - close.sum(1))
         return values, linear
 
     def advance(self, observed: tuple[Float64Array, Float64Array], start: int, stop: int) -> Float64Array:
@@ -161,9 +171,9 @@ class FeatureLive:
             array[...] = state[name]
 
     def parts(self) -> Parts:
-        return {"centre": self.centre, "count": self.count, "features": self.features.parts}
+        return {"centre": self.centre, "count": self.count, "guard": self.guard, "features": self.features.parts}
 
     @classmethod
     def restore(cls, features: Features, parts: Parts, windows: tuple[int, ...], compute: Functions) -> FeatureLive:
         """The object that `parts` describes."""
-        return cls(features, parts["centre"], parts["count"], windows, compute)
+        return cls(features, parts["centre"], parts["count"], windows, parts["guard"], compute)

@@ -69,4 +69,4 @@ class MMD:
                 "This detector was fitted with a kernel function of its user's, which no file can hold. "
                 "Load it with the same function: Detector.load(path, statistic=MMD(kernel=...))."
             )
-        return CallableLive(parts["reference"], parts["offset"], self.kernel, windows)
+        return CallableLive(parts["reference"], parts["offset"], self.kernel, windows, parts["guard"])

@@ -12,6 +12,7 @@ from tocsin.kernels import Kernel
 from tocsin.samplers import Streams
 from tocsin.statistics.base import Channel, NullPaths, Parts, Points, Setting, choose
 from tocsin.statistics.mmd_gaussian import bootstrap_terms, direct_terms, pair_paths
+from tocsin.statistics.neighbours import centred, mean_pair
 
 LARGEST = 20_000
 """A function cannot be compiled into the simulation, so its kernel matrix is kept while fitting: 4 N^2 bytes."""
@@ -21,6 +22,7 @@ class PreparedCallable:
     """The kernel matrix of the reference, diagonal removed. Only the fit holds it."""
 
     bootstraps = True
+    compares_points = True
 
     def __init__(self, points: Points, kernel: Kernel, setting: Setting) -> None:
         if len(points) > LARGEST:
@@ -41,7 +43,7 @@ class PreparedCallable:
             )
         self.diagonal = np.diag(self.table).astype(np.float64)[None]
         np.fill_diagonal(self.table, 0)
-        self.row_sums = self.table.sum(1, dtype=np.float64)[None]
+        self.row_sums = _without_neighbours(self.table, setting.guard).sum(1, dtype=np.float64)[None]
         self._no_points = np.zeros((len(points), 1), np.float32)
         self._one_width = np.ones(1, np.float32)
 
@@ -61,21 +63,26 @@ class PreparedCallable:
         return paths
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
-        products = (self.table @ weights).astype(np.float64)[None]
-        terms = bootstrap_terms(products, self.row_sums, weights)
+        guard = self.setting.guard
+        products = (_without_neighbours(self.table, guard) @ weights).astype(np.float64)[None]
+        terms = bootstrap_terms(products, self.row_sums, weights, guard)
         return pair_paths(self._no_points, self.table, terms, self._one_width, self.setting, typical=-1)
 
     def direct_paths(self) -> NullPaths:
-        terms = direct_terms(self.row_sums, self.diagonal)
+        everyone = self.table.sum(1, dtype=np.float64)[None]
+        terms = direct_terms(everyone, self.diagonal, mean_pair(self.row_sums, self.setting.guard))
         return pair_paths(self._no_points, self.table, terms, self._one_width, self.setting, typical=-1)
 
+    def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
+        kernel = np.where(first == second, self.diagonal[0][first], self.table[first, second])
+        return centred(kernel, self.row_sums[0], first, second, self.setting.guard)
+
     def live(self, kept: Int64Array | None) -> CallableLive:
-        points, table = self.points, self.table
+        points, sums, guard = self.points, self.row_sums, self.setting.guard
         if kept is not None:
-            points, table = choose(points, kept), table[np.ix_(kept, kept)]
-        n = len(points)
-        offset = float(table.sum(dtype=np.float64)) / (n * (n - 1))
-        return CallableLive(points, offset, self.kernel, self.setting.windows)
+            points, table = choose(points, kept), self.table[np.ix_(kept, kept)]
+            sums = _without_neighbours(table, guard).sum(1, dtype=np.float64)[None]
+        return CallableLive(points, float(mean_pair(sums, guard)[0]), self.kernel, self.setting.windows, guard)
 
 
 class CallableLive:
@@ -83,8 +90,8 @@ class CallableLive:
 
     may_fail = True
 
-    def __init__(self, reference: Points, offset: float, kernel: Kernel, windows: tuple[int, ...]) -> None:
-        self.reference, self.offset, self.kernel = reference, offset, kernel
+    def __init__(self, reference: Points, offset: float, kernel: Kernel, windows: tuple[int, ...], guard: int) -> None:
+        self.reference, self.offset, self.kernel, self.guard = reference, offset, kernel, guard
         self.channels = _channels(windows)
         self._windows = windows
         self._recent: list[Any] = []
@@ -94,9 +101,9 @@ class CallableLive:
         kernels = evaluate(self.kernel, points, self.reference)
         met = np.full(len(points), len(self.reference))
         if own is not None:
-            themselves = np.flatnonzero(own >= 0)
-            kernels[themselves, own[themselves]] = 0
-            met[themselves] -= 1
+            close = (np.abs(np.arange(len(self.reference)) - own[:, None]) <= self.guard) & (own >= 0)[:, None]
+            kernels[close] = 0
+            met -= close.sum(1)
         return points.copy() if isinstance(points, np.ndarray) else points, -2 * kernels.sum(1) / met
 
     def advance(self, observed: tuple[Points, Float64Array], start: int, stop: int) -> Float64Array:
@@ -131,7 +138,7 @@ class CallableLive:
         self._recent, self._ahead, self._linear = list(state["recent"]), state["ahead"], state["linear"]
 
     def parts(self) -> Parts:
-        return {"kind": "callable", "reference": self.reference, "offset": self.offset}
+        return {"kind": "callable", "reference": self.reference, "offset": self.offset, "guard": self.guard}
 
 
 def evaluate(kernel: Kernel, rows: Points, columns: Points) -> Float64Array:
@@ -145,6 +152,11 @@ def evaluate(kernel: Kernel, rows: Points, columns: Points) -> Float64Array:
     if not np.isfinite(matrix).all():
         raise InputError("The kernel returned NaN or infinity; it must be finite on every pair of observations.")
     return matrix
+
+
+def _without_neighbours(table: Float32Array, guard: int) -> Float32Array:
+    """The kernel matrix without its `guard` diagonals on either side of the main one, which is empty already."""
+    return table if guard == 0 else np.triu(table, guard + 1) + np.tril(table, -guard - 1)
 
 
 def _channels(windows: tuple[int, ...]) -> tuple[Channel, ...]:

@@ -13,6 +13,7 @@ from tocsin.execution import Threads
 from tocsin.kernels import ScaledPoints
 from tocsin.samplers import Streams
 from tocsin.statistics.base import Channel, NullPaths, Parts, Setting
+from tocsin.statistics.neighbours import centred, mean_pair, near, others
 
 PADDING = 64
 """Hot functions read whole strips of this many columns."""
@@ -41,6 +42,7 @@ class PreparedGaussian:
     """
 
     bootstraps = True
+    compares_points = True
 
     def __init__(
         self, points: Float64Array, widths: tuple[float, ...], setting: Setting, *, default: bool = False
@@ -51,11 +53,12 @@ class PreparedGaussian:
         self.points = self.scaled(points)
         self.multipliers = self.scaled.multipliers
         self._columns = _columns(self.points)
-        self.row_sums = self._own_row_sums(self.points, self._columns)
+        self.row_sums = self._own_row_sums(self.points, self._columns, setting.guard)
         heard = np.ones((len(widths), len(setting.windows)), dtype=bool)
         typical = -1
         if default:
-            heard = _can_speak(self.row_sums.mean(1) / (len(points) - 1), setting.window_array)
+            similarity = (self.row_sums / others(len(points), setting.guard)).mean(1)
+            heard = _can_speak(similarity, setting.window_array)
             kept = np.flatnonzero(heard.any(1))
             self.scaled = ScaledPoints(centre, tuple(widths[i] for i in kept))
             self.multipliers, self.row_sums, heard = self.scaled.multipliers, self.row_sums[kept], heard[kept]
@@ -74,12 +77,12 @@ class PreparedGaussian:
         return paths
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
-        terms = bootstrap_terms(self._products(weights), self.row_sums, weights)
-        return self._drawn(terms)
+        return self._drawn(bootstrap_terms(self._products(weights), self.row_sums, weights, self.setting.guard))
 
     def direct_paths(self) -> NullPaths:
-        terms = direct_terms(self.row_sums, np.ones_like(self.row_sums))
-        return self._drawn(terms)
+        guard = self.setting.guard
+        everyone = self._own_row_sums(self.points, self._columns, guard=0) if guard else self.row_sums
+        return self._drawn(direct_terms(everyone, np.ones_like(everyone), mean_pair(self.row_sums, guard)))
 
     def _drawn(self, terms: PairTerms) -> NullPaths:
         paths = pair_paths(self.points, NO_TABLE, terms, self.multipliers, self.setting, typical=self.family.typical)
@@ -95,31 +98,40 @@ class PreparedGaussian:
             total = np.zeros((len(self.multipliers), len(own), weights.shape[1]))
             for first in range(0, n, COLUMNS):
                 last = min(first + COLUMNS, n)
-                block = compute.gaussian_block(self._columns, first, last, queries, own, self.multipliers)
+                block = compute.gaussian_block(
+                    self._columns, first, last, queries, own, self.setting.guard, self.multipliers
+                )
                 total += block @ weights[first:last]
             return total
 
         return np.concatenate(self.setting.map(rows, range(0, n, QUERIES)), axis=1)
 
-    def _own_row_sums(self, points: Float32Array, columns: Float32Array) -> Float64Array:
-        """sum_{i != j} k(x_i, x_j) for every j, at every width; (widths, N)."""
+    def _own_row_sums(self, points: Float32Array, columns: Float32Array, guard: int) -> Float64Array:
+        """sum_{|i - j| > guard} k(x_i, x_j) for every j, at every width; (widths, N)."""
 
         def some(start: int) -> Float64Array:
             own = np.arange(start, min(start + QUERIES, len(points)))
             sums: Float64Array = self.setting.compute.gaussian_row_sums(
-                columns, len(points), np.ascontiguousarray(points[own].T), own, self.multipliers
+                columns, len(points), np.ascontiguousarray(points[own].T), own, guard, self.multipliers
             )
             return sums
 
         return np.concatenate(self.setting.map(some, range(0, len(points), QUERIES)), axis=1)
 
+    def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
+        """At the median width, or the widest if widths were given."""
+        w = max(self.family.typical, 0)
+        squares = ((self.points[first].astype(np.float64) - self.points[second]) ** 2).sum(1)
+        kernel = np.exp(-squares * (self.scaled.widths[0] / self.scaled.widths[w]) ** 2)
+        return centred(kernel, self.row_sums[w], first, second, self.setting.guard)
+
     def live(self, kept: Int64Array | None) -> GaussianLive:
         points, sums = self.points, self.row_sums
         if kept is not None:
             points = self.points[kept]
-            sums = self._own_row_sums(points, _columns(points))
-        offset = sums.sum(1) / (len(points) * (len(points) - 1))
-        return GaussianLive(points, offset, self.scaled, self.family, self.setting.compute)
+            sums = self._own_row_sums(points, _columns(points), self.setting.guard)
+        offset = mean_pair(sums, self.setting.guard)
+        return GaussianLive(points, offset, self.scaled, self.family, self.setting.guard, self.setting.compute)
 
 
 class GaussianLive:
@@ -133,10 +145,11 @@ class GaussianLive:
         offset: Float64Array,
         scaled: ScaledPoints,
         family: Family,
+        guard: int,
         compute: Functions,
     ) -> None:
         self.channels, windows = family.channels, family.windows
-        self.points, self.offset, self.scaled, self.family = points, offset, scaled, family
+        self.points, self.offset, self.scaled, self.family, self.guard = points, offset, scaled, family, guard
         self._compute, self._executor, self._scale = compute, Threads(), scaled.scale
         self._windows, self._multipliers = np.array(windows, dtype=np.int64), scaled.multipliers
         self._columns, self._stranger = _columns(points), np.array([-1])
@@ -156,7 +169,7 @@ class GaussianLive:
             rows = slice(start, start + QUERIES)
             observed: tuple[Float32Array, Float64Array] = self._compute.gaussian_observe(
                 self._columns, len(self.points), points[rows], self.scaled.centre, self._scale, own[rows],
-                self._multipliers,
+                self.guard, self._multipliers,
             )  # fmt: skip
             return observed
 
@@ -192,13 +205,14 @@ class GaussianLive:
             "widths": list(self.scaled.widths),
             "heard": self.family.heard,
             "typical": self.family.typical,
+            "guard": self.guard,
         }
 
     @classmethod
     def restore(cls, parts: Parts, windows: tuple[int, ...], compute: Functions) -> GaussianLive:
         scaled = ScaledPoints(parts["centre"], tuple(parts["widths"]))
         family = Family(windows, scaled.widths, parts["heard"], parts["typical"])
-        return cls(parts["points"], parts["offset"], scaled, family, compute)
+        return cls(parts["points"], parts["offset"], scaled, family, parts["guard"], compute)
 
 
 @dataclass(frozen=True)
@@ -266,27 +280,25 @@ class PairTerms:
     neutral: Float32Array
 
 
-def bootstrap_terms(products: Float64Array, row_sums: Float64Array, weights: Float32Array) -> PairTerms:
+def bootstrap_terms(products: Float64Array, row_sums: Float64Array, weights: Float32Array, guard: int) -> PairTerms:
     """A^g = v'Kv / (N^2 - v'v) and c_j^g = (K v)_j / (N - v_j), v the counts of pseudo-reference g; products is K v.
 
     No point meets itself, neither in the pseudo-reference nor, drawn twice, in the window: there the pair takes the
-    value whose centred kernel is 0.
+    value whose centred kernel is 0. With a guard, K has no entries of points that are close in time, and in the
+    denominators v_j is the sum of v over the points close to j.
     """
-    n = len(weights)
-    offset = np.einsum("ng,wng->wg", weights, products) / (n**2 - (weights.astype(np.float64) ** 2).sum(0))
-    linear = (-2 * products / (n - weights)).transpose(2, 0, 1)
-    mean = row_sums / (n - 1)
+    n, close = len(weights), near(weights, guard)
+    offset = np.einsum("ng,wng->wg", weights, products) / (n**2 - (weights * close).sum(0))
+    linear = (-2 * products / (n - close)).transpose(2, 0, 1)
+    mean = row_sums / others(n, guard)
     neutral = 2 * mean - mean.mean(1, keepdims=True)
     return PairTerms(offset, np.ascontiguousarray(linear, dtype=np.float32), neutral.astype(np.float32))
 
 
-def direct_terms(row_sums: Float64Array, diagonal: Float64Array) -> PairTerms:
-    """The reference itself, and kernels as they are; diagonal is k(x_i, x_i), (widths, N)."""
-    n = row_sums.shape[1]
-    linear = (-2 * (row_sums + diagonal) / n)[None]
-    return PairTerms(
-        row_sums.sum(1, keepdims=True) / (n * (n - 1)), linear.astype(np.float32), diagonal.astype(np.float32)
-    )
+def direct_terms(row_sums: Float64Array, diagonal: Float64Array, offset: Float64Array) -> PairTerms:
+    """The reference itself, and kernels as they are; diagonal is k(x_i, x_i), (widths, N); offset (widths,)."""
+    linear = (-2 * (row_sums + diagonal) / row_sums.shape[1])[None]
+    return PairTerms(offset[:, None], linear.astype(np.float32), diagonal.astype(np.float32))
 
 
 def pair_paths(

@@ -55,11 +55,24 @@ def require_matplotlib() -> Any:
 @contextmanager
 def figure(folder: Path, name: str, width: float, height: float) -> Iterator[Figure]:
     """A figure to draw on (sizes in inches); written to folder/name.png and folder/name.svg at the end of the block."""
+    with _drawing(width, height) as drawing:
+        yield drawing
+        drawing.savefig(folder / f"{name}.png")
+        drawing.savefig(folder / f"{name}.svg", metadata={"Date": None})
+
+
+@contextmanager
+def figure_file(file: Path, width: float, height: float) -> Iterator[Figure]:
+    """A figure to draw on, written to a file of the kind that its name says (.png, .svg, .pdf)."""
+    with _drawing(width, height) as drawing:
+        yield drawing
+        drawing.savefig(file)
+
+
+@contextmanager
+def _drawing(width: float, height: float) -> Iterator[Figure]:
     matplotlib = require_matplotlib()
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(STYLE):  # pyplot is not involved: no windows, no state
-        drawing = Figure(figsize=(width, height))
-        yield drawing
-        drawing.savefig(folder / f"{name}.png")
-        drawing.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        yield Figure(figsize=(width, height))
