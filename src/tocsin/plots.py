@@ -45,7 +45,8 @@ def rarity_panel(axes: Axes, calibration: Calibration) -> None:
     if calibration.errors is not None:
         # At the threshold the band is the interval; elsewhere the part that the tail adds is its own.
         rest = math.sqrt(max(calibration.errors.total**2 - calibration.errors.tail**2, 0.0))
-        reach = np.array([math.hypot(rest, tail.error(level)) for level in levels]) * special.ndtri((1 + LEVEL) / 2)
+        unit = calibration.errors.quantile((1 + LEVEL) / 2) / calibration.errors.total
+        reach = np.array([math.hypot(rest, tail.error(level)) for level in levels]) * unit
         axes.fill_between(
             levels, np.exp(log_times - reach), np.exp(log_times + reach), color=FITTED, alpha=0.2, linewidth=0,
             label=f"{LEVEL:.0%} interval",

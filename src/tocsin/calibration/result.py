@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-from scipy import special
+import numpy as np
 
 from tocsin.calibration.plan import Mode, References
 from tocsin.calibration.tail import RateCurve
 from tocsin.calibration.uncertainty import Errors, points_to_halve
 from tocsin.compute.arrays import Float64Array
+from tocsin.errors import InputError
 
 LEVEL = 0.9
 """Intervals hold the truth with this probability, if nothing else is asked for."""
+
+ROUNDS = 20
+"""With a guarantee thresholds depend on errors, and errors on thresholds; both settle long before."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +63,7 @@ class Calibration(Thresholds):
     guarantee: the probability with which the true expected run time is at least `ert`; None if it is `ert` on average.
     nominal: the expected run time that the thresholds are set for: `ert`, or more with a guarantee.
     simulated: the longest that was simulated; beyond it thresholds are extrapolated.
+    centre: the mean of the statistic when nothing changes.
     errors: of log(expected run time), by cause; None if they were not asked for, or there is no promise.
     paths, tests: how many null streams were simulated, and the tests of each.
     alarms: first alarms of these streams that the last threshold rests on.
@@ -74,6 +79,7 @@ class Calibration(Thresholds):
     guarantee: float | None
     nominal: float
     simulated: float
+    centre: float
     errors: Errors | None
     paths: int
     tests: int
@@ -94,8 +100,46 @@ class Calibration(Thresholds):
         """Where the true expected run time is, with this probability over reference sets; None if it is not known."""
         if self.errors is None:
             return None
-        reach = float(special.ndtri((1 + level) / 2)) * self.errors.total
+        reach = self.errors.quantile((1 + level) / 2)
         return self.nominal * math.exp(-min(reach, 700.0)), self.nominal * math.exp(min(reach, 700.0))
+
+    def aimed_at(self, run_time: float) -> Calibration:
+        """The same, with thresholds for another expected run time, read off the curve of rarities.
+
+        Each threshold keeps its rarity relative to that of the last one. Errors of the law move thresholds in
+        proportion to their distance from the centre; those of the tail are its own.
+        """
+        if run_time == self.nominal or self.curve is None:
+            return self
+        shift = math.log(self.nominal / run_time)
+        thresholds = np.array([self.curve.level(shift - r) for r in self.curve.log_rarity(self.thresholds)])
+        errors = self.errors
+        if errors is not None:
+            growth = self._leverage(float(thresholds[-1])) / self._leverage(self.threshold)
+            errors = replace(
+                errors,
+                law=errors.law * growth,
+                reference=errors.reference * growth,
+                tail=self.curve.tail.error(float(thresholds[-1])),
+            )
+        return replace(self, thresholds=thresholds, nominal=run_time, errors=errors)
+
+    def _leverage(self, level: float) -> float:
+        """How much the log rate at a level changes with the scale of the statistic."""
+        assert self.curve is not None
+        return max(level - self.centre, 1e-300) * self.curve.slope(level)
+
+    def guaranteed(self, probability: float) -> Calibration:
+        """The same, with thresholds so high that the true expected run time is `ert` or more with this probability."""
+        moved = self
+        for _ in range(ROUNDS):
+            if moved.errors is None or not math.isfinite(moved.errors.total):
+                raise InputError(
+                    "No guarantee can be given: how far the true expected run time may be from the promise is not "
+                    "known. Give more paths=..., or a larger reference."
+                )
+            moved = self.aimed_at(self.ert * math.exp(moved.errors.quantile(probability)))
+        return replace(moved, guarantee=probability)
 
     @property
     def points_to_halve(self) -> int | None:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
-from scipy import special
 
 from tocsin.calibration.normalise import Normaliser
 from tocsin.calibration.plan import Plan
@@ -37,9 +35,6 @@ PILOT, MAIN, SPREAD, CONTROLS = 1, 2, 7, 10
 
 CONTROLS_PER_ALARM = 4
 """Other windows that each one that rang is compared with."""
-
-ROUNDS = 20
-"""Errors depend on the threshold, and with a guarantee the threshold on the errors; both settle long before."""
 
 
 @dataclass
@@ -69,20 +64,15 @@ class Simulation:
         levels = np.array([stretch.threshold for stretch in stretches])
         curve = _rate_curve(records, plan.edges, levels, 1 / plan.simulated)
         errors = None
-        if plan.mode != "fixed":
-            errors = Errors(simulation=max(stretches[-1].alarms, 1.0) ** -0.5, law=0.0, reference=0.0, tail=0.0)
-            if self.interval:
-                errors = replace(
-                    errors,
-                    law=self._law_error(records, levels),
-                    reference=self._reference_error(normaliser, levels, curve, centre),
-                )
-        nominal, errors = _aim(plan, guarantee, errors, curve, centre)
-        if nominal != plan.simulated:
-            # Each stretch keeps its rarity among steady tests, relative to that of the last one.
-            shift = math.log(plan.simulated / nominal)
-            log_rates = -curve.log_rarity(levels)
-            levels = np.array([curve.level(log_rate + shift) for log_rate in log_rates])
+        if self.interval and plan.mode != "fixed":
+            law, law_freedom = self._law_error(records, levels)
+            errors = Errors(
+                simulation=max(stretches[-1].alarms, 1.0) ** -0.5,
+                law=law,
+                law_freedom=law_freedom,
+                reference=self._reference_error(normaliser, levels, curve, centre),
+                tail=0.0,
+            )
         sizes = np.diff(plan.edges)
         sizes[-1] = 1
         source = plan.sampler.source
@@ -93,10 +83,11 @@ class Simulation:
             thresholds=np.repeat(levels, sizes),
             seconds=time.perf_counter() - began,
             curve=curve,
-            guarantee=guarantee,
-            nominal=nominal,
+            guarantee=None,
+            nominal=plan.simulated,
             simulated=plan.simulated,
-            errors=errors if self.interval else None,
+            centre=centre,
+            errors=errors,
             paths=plan.paths,
             tests=plan.tests,
             alarms=stretches[-1].alarms,
@@ -106,8 +97,8 @@ class Simulation:
             block=source.length,
             guard=source.guard,
             dependence=None,
-        )
-        return calibration, normaliser
+        ).aimed_at(plan.ert)
+        return calibration if guarantee is None else calibration.guaranteed(guarantee), normaliser
 
     def _streams(self, block: int) -> Streams:
         count = min(self.plan.block, self.plan.paths - block * self.plan.block)
@@ -161,7 +152,7 @@ class Simulation:
     def _spread_blocks(self) -> int:
         return -(-self.plan.spread // SPREAD_BLOCK) if self.interval else 0
 
-    def _law_error(self, records: Records, levels: Float64Array) -> float:
+    def _law_error(self, records: Records, levels: Float64Array) -> tuple[float, float]:
         """The streams are drawn once more, which is cheap, to see which points were in the windows that rang."""
         plan = self.plan
         path, test = first_alarms(records, plan.edges, levels)
@@ -227,29 +218,3 @@ def _rate_curve(records: Records, edges: Int64Array, levels: Float64Array, rate:
     maxima = value[np.concatenate([own[1:] != own[:-1], [True]])]
     tail = fit_tail(maxima[maxima > levels[-1]], float(levels[-1]), rate, length)
     return RateCurve.of(passage_curve(own, step, value, length), tail)
-
-
-def _aim(
-    plan: Plan, guarantee: float | None, errors: Errors | None, curve: RateCurve, centre: float
-) -> tuple[float, Errors | None]:
-    """The expected run time to set thresholds for, and the errors there.
-
-    Far out, errors of the law move thresholds in proportion to their distance from the centre.
-    """
-    nominal = plan.ert
-    if errors is None:
-        return nominal, None
-    start = curve.tail.start
-    here = errors
-    for _ in range(ROUNDS):
-        level = curve.level(-math.log(nominal))
-        growth = 1.0
-        if nominal > plan.simulated:
-            growth = (level - centre) * curve.slope(level) / ((start - centre) * curve.slope(start))
-        here = replace(
-            errors, law=errors.law * growth, reference=errors.reference * growth, tail=curve.tail.error(level)
-        )
-        if guarantee is None:
-            break
-        nominal = plan.ert * math.exp(float(special.ndtri(guarantee)) * here.total)
-    return nominal, here

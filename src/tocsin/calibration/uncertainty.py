@@ -18,12 +18,16 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+from scipy import special
 
 from tocsin.calibration.recursion import Records
 from tocsin.compute.arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 
 PAIRS = 32
 """Pseudo-references that are compared with their reflections."""
+
+FEWEST_FREEDOM, MOST_FREEDOM = 3.0, 1e6
+"""An error that is known worse is taken to be known this well; one that is known better, exactly."""
 
 GROUPS = 16
 """Parts of the streams, each left out once, to see how much of a spread over pseudo-references is noise."""
@@ -37,22 +41,29 @@ class Errors:
     law: the reference is a sample; streams from the true law differ from those drawn from it.
     reference: a gap between the means of law and reference, its square, that stays as long as the detector lives.
     tail: the threshold is beyond what was simulated.
+    law_freedom: how well `law` itself is known, as degrees of freedom: few if a handful of points has most influence.
     """
 
     simulation: float
     law: float
     reference: float
     tail: float
+    law_freedom: float = math.inf
 
     @property
     def total(self) -> float:
         """All together."""
         return math.hypot(self.simulation, self.law, self.reference, self.tail)
 
-    @property
-    def sample(self) -> float:
-        """Those that a larger reference would make smaller."""
-        return math.hypot(self.law, self.reference)
+    def quantile(self, level: float) -> float:
+        """What the error of log(expected run time) stays below with this probability.
+
+        Student's t, with the degrees of freedom of Welch and Satterthwaite, since errors are themselves estimated.
+        """
+        doubt = self.law**4 / self.law_freedom + self.reference**4 / (PAIRS - 1)
+        freedom = max(self.total**4 / doubt, FEWEST_FREEDOM) if doubt > 0 else math.inf
+        known = special.ndtri(level) if freedom > MOST_FREEDOM else special.stdtrit(freedom, level)
+        return float(known) * self.total
 
 
 def with_reflections(weights: Float32Array) -> Float32Array:
@@ -67,17 +78,27 @@ def first_alarms(records: Records, edges: Int64Array, levels: Float64Array) -> t
     return path, edges[records.stretch[rings][first]] + records.step[rings][first] - 1
 
 
-def law_error(rang: Int32Array, quiet: Int32Array, count: int, block: int) -> float:
-    """The error `law`, from the points of windows that rang, (A, W), and of others that might have, (B, W).
+def law_error(rang: Int32Array, quiet: Int32Array, count: int, block: int) -> tuple[float, float]:
+    """The error `law`, and its degrees of freedom.
+
+    rang: points of the windows that rang, (A, W).  quiet: of others that might have, (B, W).
 
     count: of the reference points.
     block: points are drawn in contiguous blocks of this length; 1 if they are independent. Points that came together
         were drawn once, and share the credit. Influences within a block add up, wherever blocks begin.
     """
     if len(rang) < 2:
-        return math.inf
+        return math.inf, FEWEST_FREEDOM
     (mean, noise), (usual, usual_noise) = _mean_credit(rang, count, block), _mean_credit(quiet, count, block)
-    return math.sqrt(max(_squared_block_sums(mean - usual, block) - noise - usual_noise, 0.0))
+    squares = _block_sums(mean - usual, block) ** 2 / block
+    each = (noise + usual_noise) / len(squares)
+    total = float(squares.sum()) - noise - usual_noise
+    if total <= 0:
+        return 0.0, math.inf
+    # The variance of a sum of squares, in blocks that overlap, and that of the noise that was taken off.
+    fourth = block * max(float((squares**2).sum()) - 6 * each * total - 3 * len(squares) * each**2, 0.0)
+    variance = fourth + 4 * each * block * total + 2 * len(squares) * block * each**2
+    return math.sqrt(total), 2 * total**2 / variance
 
 
 def _mean_credit(windows: Int32Array, count: int, block: int) -> tuple[Float64Array, float]:
@@ -92,7 +113,7 @@ def _mean_credit(windows: Int32Array, count: int, block: int) -> tuple[Float64Ar
         if not together.any():
             break
         own += 2 * together.sum(1)
-    return mean, float(own.mean() - _squared_block_sums(mean, block)) / (number - 1)
+    return mean, float(own.mean() - (_block_sums(mean, block) ** 2).sum() / block) / (number - 1)
 
 
 def _credit(windows: Int32Array) -> Float64Array:
@@ -104,11 +125,13 @@ def _credit(windows: Int32Array) -> Float64Array:
     return credit.reshape(windows.shape)
 
 
-def _squared_block_sums(values: Float64Array, block: int) -> float:
-    """sum_{i, j} v_i v_j (1 - |i - j| / block)_+: squared sums over blocks, averaged over where blocks begin."""
+def _block_sums(values: Float64Array, block: int) -> Float64Array:
+    """Sums over blocks wherever they begin, those that reach over the ends too.
+
+    The sum of their squares, divided by the length of a block, is sum_{i, j} v_i v_j (1 - |i - j| / block)_+.
+    """
     padded = np.concatenate([np.zeros(block), np.cumsum(values), np.full(block - 1, values.sum())])
-    sums = padded[block:] - padded[:-block]
-    return float((sums**2).sum() / block)
+    return np.asarray(padded[block:] - padded[:-block])
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from tocsin.experiments.base import Experiment
 from tocsin.experiments.comparison_figures import CALIBRATION, POWER, QQ
 from tocsin.experiments.figure1 import FIGURE1
 from tocsin.experiments.imaging import IMAGING
+from tocsin.experiments.intervals import INTERVALS
 from tocsin.experiments.problems import PROBLEMS_FIGURE
 from tocsin.experiments.table1 import TABLE1
 from tocsin.experiments.window_sharing import WINDOW_SHARING
@@ -19,4 +20,5 @@ EXPERIMENTS: dict[str, Experiment] = {
     "window-sharing": WINDOW_SHARING,
     "problems": PROBLEMS_FIGURE,
     "imaging": IMAGING,
+    "intervals": INTERVALS,
 }

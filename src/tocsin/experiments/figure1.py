@@ -17,6 +17,7 @@ from tocsin.compute.arrays import BoolArray, Float64Array
 from tocsin.detector import Detector
 from tocsin.experiments.base import Experiment, Options, Perform, Result, Table, Tables, Unit, generator
 from tocsin.figures import COLOURS, PAGE, figure
+from tocsin.samplers import Independent
 from tocsin.statistics.mean_shift import MeanShift
 
 if TYPE_CHECKING:
@@ -62,6 +63,8 @@ class Detectors(Unit):
                 ert=ERT,
                 statistic=MeanShift(direction=[1.0]),
                 window=WINDOW,
+                sampler=Independent(),
+                interval=False,
                 calibration=calibration,
                 start="cold",
                 paths=PAPER_PATHS,

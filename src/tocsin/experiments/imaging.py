@@ -17,6 +17,7 @@ from tocsin.errors import InputError
 from tocsin.experiments import autoencoder, imaging_report, pictures
 from tocsin.experiments.base import Experiment, Options, Perform, Result, Row, Tables, Unit, generator
 from tocsin.kernels import Gaussian
+from tocsin.samplers import Independent
 from tocsin.statistics.mmd import MMD
 
 PAPER, OURS = "CALM-MMD", "default family"
@@ -123,12 +124,14 @@ def detectors(sizes: Sizes, seed: int) -> dict[str, Detector]:
         sizes.ert,
         MMD(Gaussian()),
         window=sizes.window,
+        sampler=Independent(),
+        interval=False,
         calibration="paper",
         paths=sizes.paths,
         start="cold",
         seed=seed,
     )
-    return {PAPER: paper, OURS: Detector(sizes.ert, start="cold", seed=seed)}
+    return {PAPER: paper, OURS: Detector(sizes.ert, sampler=Independent(), interval=False, start="cold", seed=seed)}
 
 
 def run_lengths(

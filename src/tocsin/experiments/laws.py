@@ -65,6 +65,37 @@ def categories(rng: np.random.Generator, n: int) -> Points:
     return np.concatenate([first, second], axis=1)
 
 
+def cauchy(rng: np.random.Generator, n: int) -> Points:
+    """Three columns without a mean, one of them mixed into another."""
+    points = rng.standard_cauchy((n, 3))
+    points[:, 1] += 0.5 * points[:, 0]
+    return points
+
+
+def counts(rng: np.random.Generator, n: int) -> Points:
+    """Six columns of counts that share a rate: many values, each of them often."""
+    rate = rng.gamma(2.0, 1.0, (n, 1))
+    return np.asarray(rng.poisson(rate * np.array([0.5, 1, 2, 4, 4, 8])), dtype=np.float64)
+
+
+def ring(rng: np.random.Generator, n: int) -> Points:
+    """A noisy ring in the plane, thicker on one side."""
+    angle = rng.uniform(0, 2 * np.pi, n)
+    radius = 3 + rng.standard_normal(n) * (0.3 + 0.2 * np.cos(angle))
+    return np.stack([radius * np.cos(angle), radius * np.sin(angle)], axis=1)
+
+
+def sparse(rng: np.random.Generator, n: int) -> Points:
+    """Ten columns, mostly 0: many rows are equal, and the others are far from each other."""
+    return rng.exponential(1.0, (n, 10)) * (rng.random((n, 10)) < 0.1)
+
+
+def outliers(rng: np.random.Generator, n: int) -> Points:
+    """Five Gaussian columns, and a point in two hundred a thousand times further out."""
+    far = rng.random((n, 1)) < 0.005
+    return rng.standard_normal((n, 5)) * np.where(far, 1000.0, 1.0)
+
+
 PROBLEMS: dict[str, tuple[Law, Law]] = {
     "D1": (gaussian, gaussian_shifted),
     "D2": (gaussian, gaussian_spread),

@@ -10,6 +10,7 @@ from tocsin.baselines import LSDDInc, ScanB
 from tocsin.compute.arrays import Float64Array
 from tocsin.detector import Detector
 from tocsin.kernels import Gaussian
+from tocsin.samplers import Independent
 from tocsin.statistics import LSDD, MMD
 from tocsin.watching import Watcher
 
@@ -39,7 +40,8 @@ def _lsdd_inc(ert: float, reference: Float64Array, seed: int) -> LSDDInc:
 
 def _detector(statistic: Any = None, **options: Any) -> Callable[[float, Float64Array, int], Detector]:
     def fit(ert: float, reference: Float64Array, seed: int) -> Detector:
-        return Detector(ert, statistic, start="cold", seed=seed, **options).fit(reference, workers=1, progress=False)
+        detector = Detector(ert, statistic, sampler=Independent(), interval=False, start="cold", seed=seed, **options)
+        return detector.fit(reference, workers=1, progress=False)
 
     return fit
 
