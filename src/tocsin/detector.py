@@ -172,6 +172,7 @@ class Detector(Watcher[Calibration]):
             ert=validation.expected_run_time(self.ert, windows[-1]),
             statistics=statistics,
             windows=windows,
+            default_windows=self.window is None,
             mode=self.calibration,
             start=self.start,
             sampler=validation.sampler(self.sampler),

@@ -35,10 +35,12 @@ ATOM_WINDOWS = 10_000
 REALITY_PATHS = 2000
 """Streams in blocks by which a promise that ignores dependence is judged."""
 
-BLOCK_WINDOWS = 2
-"""Blocks are at least this many times as long as the widest window, so that most windows see no joint."""
+BLOCK_WINDOWS = 6
+"""Blocks are this many times as long as the widest window, or longer, if the reference allows: few windows then see a
+joint between two blocks, where the stream forgets what came before."""
 
 FEWEST_BLOCKS = 10
+"""Blocks that fit into the reference, at least."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +50,7 @@ class Fit:
     ert: float
     statistics: Sequence[Statistic]
     windows: tuple[int, ...]
+    default_windows: bool
     mode: Mode
     start: Start
     sampler: Sampler | Literal["auto"]
@@ -59,15 +62,15 @@ class Fit:
     functions: Functions
     workers: int | None
 
-    def run(self, everything: Points, edges: Int64Array, progress: bool | None) -> Fitted[Calibration]:
-        """Fit to reference points in groups, whose bounds are `edges`."""
+    def run(self, everything: Points, groups: Int64Array, progress: bool | None) -> Fitted[Calibration]:
+        """Fit to reference points in groups, whose bounds are given."""
         count = len(everything)
         aside = [statistic.holds_out(count, self.windows) for statistic in self.statistics]
         validation.enough_points(count, sum(aside), self.windows)
         order = np.random.default_rng([self.seed, PREPARE]).permutation(count)
         pieces = [np.sort(piece) for piece in np.split(order, np.cumsum(aside))]
         points = choose(everything, pieces[-1])
-        edges = np.unique(np.searchsorted(pieces[-1], edges))
+        edges = np.unique(np.searchsorted(pieces[-1], groups))
         executor = Threads(self.workers)
 
         def prepare(guard: int) -> PreparedFamily:
@@ -82,6 +85,9 @@ class Fit:
             prepared = prepare(guard=0)
             p_value = self._dependence(prepared, edges)
             source = self._source(prepared, edges, p_value)
+            fewer = tuple(w for w in self.windows if w * BLOCK_WINDOWS * FEWEST_BLOCKS <= count) or self.windows[:1]
+            if source.length > 1 and self.default_windows and fewer != self.windows:
+                return replace(self, windows=fewer).run(everything, groups, progress)
             if source.guard:
                 prepared = prepare(source.guard)
             plan = make_plan(
@@ -141,7 +147,8 @@ class Fit:
                     "and the statistic says nothing about pairs of them; give Blocks(length=..., guard=...)."
                 )
             found = memory(prepared.similarity, edges, np.random.default_rng([self.seed, ORDER, 1]))
-            length = max(found.block, BLOCK_WINDOWS * widest) if length is None else length
+            if length is None:
+                length = max(found.block, min(BLOCK_WINDOWS * widest, count // FEWEST_BLOCKS))
             guard = min(found.reach, count // 20) if guard is None else guard
         if length * FEWEST_BLOCKS > count:
             raise InputError(
@@ -167,8 +174,9 @@ class Fit:
             if self.sampler == "auto":
                 warnings.warn(
                     f"The reference depends on its order ({p_value}), so null streams are drawn in blocks of "
-                    f"{calibration.block} observations (sampler=Blocks()). If its order is not that in which it was "
-                    "observed, shuffle it, or give sampler=Independent().",
+                    f"{calibration.block} observations, and windows are {', '.join(map(str, self.windows))} "
+                    "(sampler=Blocks()). If its order is not that in which it was observed, shuffle it, or give "
+                    "sampler=Independent().",
                     DependenceWarning,
                     stacklevel=4,
                 )

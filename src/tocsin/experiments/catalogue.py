@@ -7,7 +7,9 @@ from tocsin.experiments.comparison_figures import CALIBRATION, POWER, QQ
 from tocsin.experiments.figure1 import FIGURE1
 from tocsin.experiments.imaging import IMAGING
 from tocsin.experiments.intervals import INTERVALS
+from tocsin.experiments.memories import MEMORIES
 from tocsin.experiments.problems import PROBLEMS_FIGURE
+from tocsin.experiments.rare import RARE
 from tocsin.experiments.table1 import TABLE1
 from tocsin.experiments.window_sharing import WINDOW_SHARING
 
@@ -21,4 +23,6 @@ EXPERIMENTS: dict[str, Experiment] = {
     "problems": PROBLEMS_FIGURE,
     "imaging": IMAGING,
     "intervals": INTERVALS,
+    "memories": MEMORIES,
+    "rare": RARE,
 }

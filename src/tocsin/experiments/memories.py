@@ -1,0 +1,137 @@
+"""Streams with a memory: the promise by blocks, and what independent sampling makes of it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+
+from tocsin.calibration.result import LEVEL
+from tocsin.detector import Detector
+from tocsin.errors import DependenceWarning
+from tocsin.experiments.base import Experiment, Options, Perform, Result, Table, Tables, Unit, generator
+from tocsin.experiments.intervals import NORMAL
+from tocsin.experiments.processes import PROCESSES
+from tocsin.experiments.runs import run_lengths
+from tocsin.samplers import Independent, Sampler
+
+POINTS, ERT = 40_000, 512
+RUNS, FEW_RUNS = 300, 100
+CONFIGURATIONS, FEW_CONFIGURATIONS = 6, 2
+QUICK_POINTS = 4_000
+
+SAMPLERS: dict[str, Sampler | Literal["auto"]] = {"auto": "auto", "independent": Independent()}
+
+
+@dataclass(frozen=True)
+class Recording(Unit):
+    """A reference from one process, a fit to it, and runs on streams from the same process."""
+
+    process: str
+    sampler: str
+    points: int
+    runs: int
+    number: int
+    seed: int
+
+    def run(self) -> Result:
+        process = PROCESSES[self.process]
+        rng = generator(self.seed, "memories", self.process, self.number)
+        chosen = SAMPLERS[self.sampler]
+        detector = Detector(
+            ERT, sampler=chosen, interval=self.sampler == "auto", start="cold", seed=int(rng.integers(2**31))
+        )
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DependenceWarning)
+            detector.fit(process(rng, self.points), workers=1, progress=False)
+        (lengths,) = run_lengths([detector], process, rng, self.runs)
+        calibration = detector.calibration_
+        errors = calibration.errors
+        assert calibration.dependence is not None
+        return {
+            "art": np.array([lengths.mean()]),
+            "reach": np.array([errors.quantile((1 + LEVEL) / 2) if errors else np.nan]),
+            "total": np.array([errors.total if errors else np.nan]),
+            "sampling": np.array([calibration.block, calibration.guard]),
+            "dependence": np.array([calibration.dependence]),
+        }
+
+
+def measure(options: Options, perform: Perform) -> Tables:
+    """A row per reference."""
+    points = QUICK_POINTS if options.quick else POINTS
+    sizes = {"auto": (CONFIGURATIONS, RUNS), "independent": (FEW_CONFIGURATIONS, FEW_RUNS)}
+    if options.quick:
+        sizes = {"auto": (1, 50), "independent": (1, 50)}
+    units = [
+        Recording(process, sampler, points, runs, number, options.seed)
+        for number in range(CONFIGURATIONS)
+        for process in PROCESSES
+        for sampler, (configurations, runs) in sizes.items()
+        if number < configurations
+    ]
+    table: Table = [
+        {
+            "process": unit.process,
+            "sampler": unit.sampler,
+            "points": unit.points,
+            "number": unit.number,
+            "runs": unit.runs,
+            "art": round(float(result["art"][0]), 3),
+            "error": float(f"{result['total'][0]:.5g}"),
+            "reach": float(f"{result['reach'][0]:.5g}"),
+            "block": int(result["sampling"][0]),
+            "guard": int(result["sampling"][1]),
+            "dependence": float(result["dependence"][0]),
+        }
+        for unit, result in zip(units, perform("references", units), strict=True)
+    ]
+    return {"memories": table}
+
+
+def draw(tables: Tables, _folder: Path) -> str:
+    """A table in Markdown."""
+    rows = tables["memories"]
+    lines = [
+        "# Streams with a memory",
+        "",
+        f"References of {int(rows[0]['points']):,} observations, a promised ERT of {ERT}; ARTs of the default detector "
+        "on streams from the same process. 'Covered' as in the experiment 'intervals'.",
+        "",
+        "| process | block | guard | ART by blocks or 'auto' | mean log(ART/ERT) | spread | predicted | covered "
+        "| ART by independent sampling |",
+        "|---|---|---|---|---|---|---|---|---|",
+    ]
+    covered = []
+    for process in PROCESSES:
+        own = [row for row in rows if row["process"] == process and row["sampler"] == "auto"]
+        others = [float(row["art"]) for row in rows if row["process"] == process and row["sampler"] == "independent"]
+        art, reach = (np.array([row[name] for row in own], dtype=np.float64) for name in ("art", "reach"))
+        off, noise = np.log(art / ERT), float(own[0]["runs"]) ** -0.5
+        held = np.abs(off) <= np.hypot(reach, NORMAL * noise)
+        covered += held.tolist()
+        spread = np.sqrt(np.maximum(off.var(ddof=1) - noise**2, 0)) if len(off) > 1 else np.nan
+        predicted = np.sqrt(np.mean([float(row["error"]) ** 2 for row in own]))
+        blocks, guards = (sorted({int(row[name]) for row in own}) for name in ("block", "guard"))
+        lines.append(
+            f"| {process} | {_range(blocks)} | {_range(guards)} | {art.mean():.0f} "
+            f"| {off.mean():+.3f} ± {off.std() / np.sqrt(len(off)):.3f} | {spread:.3f} | {predicted:.3f} "
+            f"| {held.sum()} of {len(held)} | {np.mean(others):.4g} |"
+        )
+    return "\n".join([*lines, "", f"Covered over all: {np.mean(covered):.0%} of {len(covered)}.", ""])
+
+
+def _range(values: list[int]) -> str:
+    return str(values[0]) if len(values) == 1 else f"{values[0]}-{values[-1]}"
+
+
+MEMORIES = Experiment(
+    "streams with a memory: calibration by blocks, and by independent draws",
+    ("memories",),
+    measure,
+    draw,
+    has_figures=False,
+)

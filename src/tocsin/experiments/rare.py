@@ -1,0 +1,124 @@
+"""Rare alarms: thresholds for an expected run time of 10^5, extrapolated from alarms once in 10^3, and brute force."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from tocsin.calibration.result import LEVEL
+from tocsin.detector import Detector
+from tocsin.experiments import laws
+from tocsin.experiments.base import Experiment, Options, Perform, Result, Table, Tables, Unit, generator
+from tocsin.experiments.intervals import NORMAL
+from tocsin.experiments.runs import run_lengths
+from tocsin.samplers import Independent
+
+POINTS, ERT, PATHS = 1000, 1e5, 6250
+"""With the default windows, so many paths make 2.5 million steady tests: 2500 alarms once in 10^3."""
+
+RUNS, CONFIGURATIONS = 100, 6
+QUICK_ERT, QUICK_PATHS = 4000.0, 1000
+
+LAWS: dict[str, laws.Law] = {
+    "Gaussian": laws.gaussian,
+    "3-mixture t5": laws.mixture_t5,
+    "square": laws.square,
+    "ring": laws.ring,
+    "counts": laws.counts,
+}
+
+
+@dataclass(frozen=True)
+class Extrapolation(Unit):
+    """One reference, thresholds far beyond what was simulated, and runs."""
+
+    law: str
+    ert: float
+    paths: int
+    runs: int
+    number: int
+    seed: int
+
+    def run(self) -> Result:
+        law = LAWS[self.law]
+        rng = generator(self.seed, "rare", self.law, self.number)
+        detector = Detector(
+            self.ert, sampler=Independent(), paths=self.paths, start="cold", seed=int(rng.integers(2**31))
+        )
+        detector.fit(law(rng, POINTS), workers=1, progress=False)
+        (lengths,) = run_lengths([detector], law, rng, self.runs)
+        calibration = detector.calibration_
+        assert calibration.errors is not None
+        assert calibration.curve is not None
+        errors = calibration.errors
+        return {
+            "art": np.array([lengths.mean()]),
+            "simulated": np.array([calibration.simulated]),
+            "errors": np.array([errors.simulation, errors.law, errors.reference, errors.tail]),
+            "reach": np.array([errors.quantile((1 + LEVEL) / 2)]),
+            "shape": np.array([calibration.curve.tail.shape]),
+        }
+
+
+def measure(options: Options, perform: Perform) -> Tables:
+    """A row per reference."""
+    ert, paths = (QUICK_ERT, QUICK_PATHS) if options.quick else (ERT, PATHS)
+    runs, configurations = (30, 1) if options.quick else (RUNS, CONFIGURATIONS)
+    units = [
+        Extrapolation(law, ert, paths, runs, number, options.seed) for number in range(configurations) for law in LAWS
+    ]
+    names = ("simulation", "law_error", "reference_error", "tail")
+    table: Table = [
+        {
+            "law": unit.law,
+            "ert": unit.ert,
+            "simulated": round(float(result["simulated"][0]), 1),
+            "number": unit.number,
+            "runs": unit.runs,
+            "art": round(float(result["art"][0]), 1),
+            **{name: float(f"{error:.5g}") for name, error in zip(names, result["errors"], strict=True)},
+            "reach": float(f"{result['reach'][0]:.5g}"),
+            "shape": float(f"{result['shape'][0]:.4g}"),
+        }
+        for unit, result in zip(units, perform("references", units), strict=True)
+    ]
+    return {"rare": table}
+
+
+def draw(tables: Tables, _folder: Path) -> str:
+    """A table in Markdown."""
+    rows = tables["rare"]
+    lines = [
+        "# Rare alarms",
+        "",
+        f"Thresholds for an ERT of {float(rows[0]['ert']):,.0f}, extrapolated from alarms once in about "
+        f"{float(rows[0]['simulated']):,.0f}; the true run time is measured by {rows[0]['runs']} runs each. "
+        f"References of {POINTS:,} points.",
+        "",
+        "| law | mean log(ART/ERT) | spread | predicted | of it the tail | shape of the tail | covered |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    covered: list[bool] = []
+    for law in LAWS:
+        own = [row for row in rows if row["law"] == law]
+        column = {name: np.array([row[name] for row in own], dtype=np.float64) for name in NUMBERS}
+        off, noise = np.log(column["art"] / column["ert"]), column["runs"] ** -0.5
+        held = np.abs(off) <= np.hypot(column["reach"], NORMAL * noise)
+        covered += held.tolist()
+        spread = np.sqrt(np.maximum(off.var(ddof=1) - np.mean(noise**2), 0)) if len(off) > 1 else np.nan
+        parts = sum(column[name] ** 2 for name in ("simulation", "law_error", "reference_error", "tail"))
+        lines.append(
+            f"| {law} | {off.mean():+.2f} ± {off.std() / np.sqrt(len(off)):.2f} | {spread:.2f} "
+            f"| {np.sqrt(np.mean(parts)):.2f} | {np.sqrt(np.mean(column['tail'] ** 2)):.2f} "
+            f"| {column['shape'].min():+.2f} to {column['shape'].max():+.2f} | {held.sum()} of {len(held)} |"
+        )
+    return "\n".join([*lines, "", f"Covered over all: {np.mean(covered):.0%} of {len(covered)}.", ""])
+
+
+NUMBERS = ("ert", "runs", "art", "simulation", "law_error", "reference_error", "tail", "reach", "shape")
+
+RARE = Experiment(
+    "rare alarms: extrapolated thresholds, checked by brute force", ("rare",), measure, draw, has_figures=False
+)
