@@ -29,6 +29,10 @@ MOST_TESTS = 2**24
 FEWEST_ALARMS = 20
 """Alarms that a threshold, or the tail from which it is extrapolated, rests on at least."""
 
+BLOCK_ALARMS = 100
+"""Alarms that a reference drawn in blocks must hold, at the rate that is simulated. Blocks do not mix points as single
+draws do: a reference of N points holds no more than about N / ERT of them, however many streams are drawn from it."""
+
 SPREAD_ALARMS = 300
 """Alarms of each pseudo-reference that is looked at for how much they differ."""
 
@@ -108,7 +112,9 @@ def make_plan(
             sampler = SplitStreams(source, length)
         edges = transient_edges(widest, steady)
         alarms = error**-2 if paths is None else min(error**-2, max(paths / 4, FEWEST_ALARMS))
-        tests = MOST_TESTS if paths is None else paths * steady
+        tests: float = MOST_TESTS if paths is None else paths * steady
+        if source.length > 1:
+            tests = min(tests, alarms * count / BLOCK_ALARMS)
         simulated = min(ert, max(tests / alarms, 2.0, widest / 3))
         ring = _rings(simulated, widest, steady)
         if paths is not None and paths * ring < FEWEST_ALARMS / 2:

@@ -62,7 +62,7 @@ class Simulation:
         records = self._records(normaliser)
         stretches = self._thresholds(records)
         levels = np.array([stretch.threshold for stretch in stretches])
-        curve = _rate_curve(records, plan.edges, levels, 1 / plan.simulated)
+        curve = self._rate_curve(records, levels)
         errors = None
         if self.interval and plan.mode != "fixed":
             law, law_freedom = self._law_error(records, levels)
@@ -148,6 +148,23 @@ class Simulation:
                 "rang before the last threshold was set. Give more, or none, to have their number chosen."
             ) from error
 
+    def _rate_curve(self, records: Records, levels: Float64Array) -> RateCurve:
+        """The curve of the last stretch, by the paths that are quiet until then."""
+        edges, source = self.plan.edges, self.plan.sampler.source
+        path, test = first_alarms(records, edges, levels)
+        quiet = np.ones(records.paths, dtype=bool)
+        quiet[path[test < edges[-2]]] = False
+        last = (records.stretch == len(edges) - 2) & quiet[records.path]
+        length = int(edges[-1] - edges[-2])
+        own, step, value = records.path[last], records.step[last], records.value[last]
+        maxima = value[np.concatenate([own[1:] != own[:-1], [True]])]
+        beyond = maxima[maxima > levels[-1]]
+        # Blocks show the same extremes again and again: those of the reference, which has count / ERT of them.
+        held = source.count * self.plan.alpha if source.length > 1 else np.inf
+        weight = min(held / max(len(beyond), 1), 1.0)
+        tail = fit_tail(beyond, float(levels[-1]), self.plan.alpha, length, weight)
+        return RateCurve.of(passage_curve(own, step, value, length), tail)
+
     @property
     def _spread_blocks(self) -> int:
         return -(-self.plan.spread // SPREAD_BLOCK) if self.interval else 0
@@ -205,16 +222,3 @@ class Simulation:
             self.progress(plan.blocks + len(pieces), plan.blocks + self._spread_blocks)
         rang, tests = (np.concatenate(part) for part in zip(*pieces, strict=True))
         return Spread(rang, tests).reference_error()
-
-
-def _rate_curve(records: Records, edges: Int64Array, levels: Float64Array, rate: float) -> RateCurve:
-    """The curve of the last stretch, by the paths that are quiet until then."""
-    path, test = first_alarms(records, edges, levels)
-    quiet = np.ones(records.paths, dtype=bool)
-    quiet[path[test < edges[-2]]] = False
-    last = (records.stretch == len(edges) - 2) & quiet[records.path]
-    length = int(edges[-1] - edges[-2])
-    own, step, value = records.path[last], records.step[last], records.value[last]
-    maxima = value[np.concatenate([own[1:] != own[:-1], [True]])]
-    tail = fit_tail(maxima[maxima > levels[-1]], float(levels[-1]), rate, length)
-    return RateCurve.of(passage_curve(own, step, value, length), tail)

@@ -68,8 +68,10 @@ def _fall(y: Array | float, shape: float) -> Array:
         return np.asarray(np.log1p(np.maximum(shape * np.asarray(y), -1.0)) / shape)
 
 
-def fit_tail(maxima: Float64Array, start: float, rate: float, tests: float) -> Tail:
+def fit_tail(maxima: Float64Array, start: float, rate: float, tests: float, weight: float = 1.0) -> Tail:
     """The tail of which these maxima, of paths of so many tests each, are those beyond `start`.
+
+    weight: what each of them counts for; less than 1 if they are not independent.
 
     The number of tests until a level is passed is exponential, so a path's maximum has the density of a generalised
     extreme value, and those below `start` are censored (Coles 2001, chapters 3 and 7): rates need not be small against
@@ -82,19 +84,19 @@ def fit_tail(maxima: Float64Array, start: float, rate: float, tests: float) -> T
         # No maximum beyond the start, or all in one place: nothing says how the tail falls.
         return Tail(start, math.log(rate), max(abs(start), 1.0) * 1e-6, 0.0, np.zeros((2, 2)))
 
-    def loss(parameters: Float64Array) -> float:
+    def objective(parameters: Float64Array) -> float:
         scale, shape = math.exp(parameters[0]) * size, parameters[1]
         inside = 1 + shape * excess / scale
         if inside.min() <= 0 or abs(shape) > FARTHEST_SHAPE:
             return 1e12
         fall = _fall(excess / scale, shape)
-        density = len(excess) * math.log(scale) + (1 + shape) * fall.sum() + hazard * np.exp(-fall).sum()
-        return float(density + shape**2 / (2 * SHAPE_SPREAD**2))
+        loss = len(excess) * math.log(scale) + (1 + shape) * fall.sum() + hazard * np.exp(-fall).sum()
+        return float(weight * loss + shape**2 / (2 * SHAPE_SPREAD**2))
 
     from scipy import optimize  # slow to import, and needed by fits alone
 
-    best = optimize.minimize(loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-5, "fatol": 1e-7}).x
-    return Tail(start, math.log(rate), math.exp(best[0]) * size, float(best[1]), _covariance(loss, best))
+    best = optimize.minimize(objective, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-5, "fatol": 1e-7}).x
+    return Tail(start, math.log(rate), math.exp(best[0]) * size, float(best[1]), _covariance(objective, best))
 
 
 def _covariance(loss: Callable[[Float64Array], float], at: Float64Array) -> Float64Array:

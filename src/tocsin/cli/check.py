@@ -130,7 +130,7 @@ def _run_table(run: QuietRun) -> list[tuple[str, str]]:
         (
             "Run time",
             f"{LEVEL:.0%} interval {describe.rounded(low)}-{'' if math.isinf(high) else describe.rounded(high)} from "
-            f"these alarms alone; promised {describe.rounded(run.ert)}",
+            f"these alarms alone; thresholds are set for {describe.count(round(run.ert, 1))}",
         ),
     ]
     evenness = run.evenness

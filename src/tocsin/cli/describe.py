@@ -97,7 +97,8 @@ def precision(detector: Detector) -> str:
             f"Monte Carlo error of the false alarm rate {calibration.error:.1%} (one standard deviation); what the "
             "reference lacks in size comes on top"
         )
-    text = f"ERT {rounded(calibration.nominal)}, {LEVEL:.0%} interval {rounded(interval[0])}-{rounded(interval[1])}"
+    low, high = map(rounded, interval)
+    text = f"ERT {run_time(calibration.nominal, calibration.ert)}, {LEVEL:.0%} interval {low}-{high}"
     more = calibration.points_to_halve
     if more is not None:
         return f"{text}; {rounded(more)} more reference rows would halve it"
@@ -131,6 +132,11 @@ def sampling(detector: Detector) -> str:
         return f"{drawn}; whether rows depend on each other was not tested"
     found = "rows depend on those before them" if calibration.dependence <= SIGNIFICANT else "no dependence found"
     return f"{drawn}; {found} (p = {calibration.dependence:.2g})"
+
+
+def run_time(nominal: float, ert: float) -> str:
+    """What thresholds are set for: the promise to the letter, or, with a guarantee, about how much more."""
+    return count(ert) if nominal == ert else rounded(nominal)
 
 
 def rounded(number: float) -> str:
