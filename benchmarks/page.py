@@ -1,4 +1,4 @@
-"""Rebuild docs/results/paper.md from the committed tables: draw every figure again and put the texts in their places.
+"""Rebuild pages of docs/results from the committed tables: draw every figure again and put the texts in their places.
 
 python -m benchmarks.page
 
@@ -13,28 +13,30 @@ from pathlib import Path
 from tocsin.experiments.catalogue import EXPERIMENTS
 from tocsin.experiments.laboratory import Laboratory
 
-PAGE = Path(__file__).parent.parent / "docs" / "results" / "paper.md"
-RESULTS = PAGE.with_suffix("")
+RESULTS = Path(__file__).parent.parent / "docs" / "results"
+PAGES = ("paper", "promise")
 
 
 def main() -> None:
-    """Rewrite the page."""
-    laboratory = Laboratory(RESULTS)
-    print(f"{PAGE.name}: {', '.join(EXPERIMENTS)}")
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), laboratory), encoding="utf-8")
+    """Rewrite the pages."""
+    for name in PAGES:
+        page = RESULTS / f"{name}.md"
+        print(page.name)
+        page.write_text(filled(page.read_text(encoding="utf-8"), RESULTS / name), encoding="utf-8")
 
 
-def filled(page: str, laboratory: Laboratory) -> str:
-    """The page with its places filled."""
+def filled(page: str, folder: Path) -> str:
+    """The page with its places filled from the tables in a folder."""
+    laboratory = Laboratory(folder)
 
     def fill(place: re.Match[str]) -> str:
         name = place["name"]
-        if not all((RESULTS / f"{table}.csv").exists() for table in EXPERIMENTS[name].tables):
+        if not all((folder / f"{table}.csv").exists() for table in EXPERIMENTS[name].tables):
             print(f"{name}: no table, left as it is")
             return place[0]
         text = laboratory.draw(name, EXPERIMENTS[name])
         body = re.sub(r"\A#+ .*\n+", "", text).strip()
-        body = re.sub(r"(!\[[^]]*\]\()", rf"\1{RESULTS.name}/", body)
+        body = re.sub(r"(!\[[^]]*\]\()", rf"\1{folder.name}/", body)
         return f"<!-- {name} -->\n\n{body}\n\n<!-- end -->"
 
     return re.sub(r"<!-- (?P<name>[a-z0-9-]+) -->\n.*?<!-- end -->", fill, page, flags=re.DOTALL)
