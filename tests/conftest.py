@@ -8,7 +8,7 @@ import pytest
 from hypothesis import settings
 
 from tocsin import compute
-from tocsin.calibration import run
+from tocsin.calibration import dependence, plan, run
 
 settings.register_profile("tocsin", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("tocsin")
@@ -21,8 +21,14 @@ def functions(request: pytest.FixtureRequest) -> compute.Functions:
 
 
 @pytest.fixture(scope="module")
-def short_pilot() -> Iterator[None]:
-    """Few pilot paths, for tests that fit many detectors: they only balance the channels against each other."""
+def quick_fits() -> Iterator[None]:
+    """Quick fits, for tests that make many of them and are not about what this leaves out.
+
+    Few pilot paths, which only balance the channels against each other; few streams against all pseudo-references, so
+    intervals are rough; and so few random orders that no reference is found to depend on its own.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "PILOT_PATHS", 100)
+        patch.setattr(plan, "SPREAD_ALARMS", 10)
+        patch.setattr(dependence, "PERMUTATIONS", 19)
         yield

@@ -51,21 +51,37 @@ def without_diagonal(K: Floats) -> Floats:
     return np.asarray(K - np.diag(np.diag(K)))
 
 
+# Points in order of time: those at most `guard` apart are not compared with each other (0: a point with itself)
+
+
+def far(count: int, guard: int) -> NDArray[np.bool_]:
+    """Which of so many points may be compared with which; (count, count)."""
+    return np.array([np.abs(np.arange(count) - j) > guard for j in range(count)])
+
+
+def mean_kernels(K: Floats, guard: int) -> Floats:
+    """rbar_j: the mean kernel of each point with those that it may be compared with."""
+    return np.array([row[others].mean() for row, others in zip(K, far(len(K), guard), strict=True)])
+
+
+def mean_pair(K: Floats, guard: int) -> float:
+    """The mean kernel of all pairs that may be compared."""
+    return float(K[far(len(K), guard)].mean())
+
+
 # Two-sample statistics D(X, Y): X of the reference, Y of the window
 
 
-def mmd(X: Any, Y: Any, kernel: Kernel) -> float:
+def mmd(X: Any, Y: Any, kernel: Kernel, guard: int = 0) -> float:
     """Equation (mmd_hat), with the factor 2 on the cross term that its first appearance lacks."""
     M, W = len(X), len(Y)
-    within_X = without_diagonal(kernel(X, X)).sum() / (M * (M - 1))
     within_Y = without_diagonal(kernel(Y, Y)).sum() / (W * (W - 1))
-    return float(within_X + within_Y - 2 * kernel(X, Y).sum() / (M * W))
+    return float(mean_pair(kernel(X, X), guard) + within_Y - 2 * kernel(X, Y).sum() / (M * W))
 
 
-def atypicality(X: Any, Y: Any, kernel: Kernel) -> float:
+def atypicality(X: Any, Y: Any, kernel: Kernel, guard: int = 0) -> float:
     """How much less alike the points of Y are to those of X, on average, than the points of X are to each other."""
-    M = len(X)
-    return float(without_diagonal(kernel(X, X)).sum() / (M * (M - 1)) - kernel(X, Y).mean())
+    return float(mean_pair(kernel(X, X), guard) - kernel(X, Y).mean())
 
 
 def bumps(points: Floats, centres: Floats, width: float) -> Floats:
@@ -125,29 +141,29 @@ def direct_path(distance: Distance, count: int, stream: Indices, window: int, wi
     return np.array([distance(range(count), stream[end - window : end]) for end in ends])
 
 
-def bootstrap_mmd_path(K: Floats, v: Indices, stream: Indices, window: int, widest: int) -> Floats:
+def bootstrap_mmd_path(K: Floats, v: Indices, stream: Indices, window: int, widest: int, guard: int = 0) -> Floats:
     """DESIGN 2.2: a stream drawn with replacement against the pseudo-reference that holds point i v_i times."""
-    N, Ko = len(K), without_diagonal(K)
-    A = _apart(Ko, v)
-    C = _with_neutral_pairs(Ko)
+    A, c, C = _apart(K, v, guard), _means_across(K, v, guard), _with_neutral_pairs(K, guard)
     path = []
     for end in range(widest, len(stream) + 1):
         inside = stream[end - window : end]
         pairs = sum(C[i, j] for p, i in enumerate(inside) for q, j in enumerate(inside) if p != q)
-        across = np.mean([sum(v[i] * Ko[j, i] for i in range(N)) / (N - v[j]) for j in inside])
-        path.append(A + pairs / (window * (window - 1)) - 2 * across)
+        path.append(A + pairs / (window * (window - 1)) - 2 * np.mean([c[j] for j in inside]))
     return np.array(path)
 
 
-def bootstrap_atypicality_path(K: Floats, v: Indices, stream: Indices, window: int, widest: int) -> Floats:
+def bootstrap_atypicality_path(
+    K: Floats, v: Indices, stream: Indices, window: int, widest: int, guard: int = 0
+) -> Floats:
     """A^g less the mean over the window of c_j^g."""
-    N, Ko = len(K), without_diagonal(K)
-    c = [sum(v[i] * Ko[j, i] for i in range(N)) / (N - v[j]) for j in range(N)]
+    A, c = _apart(K, v, guard), _means_across(K, v, guard)
     ends = range(widest, len(stream) + 1)
-    return np.array([_apart(Ko, v) - np.mean([c[j] for j in stream[end - window : end]]) for end in ends])
+    return np.array([A - np.mean([c[j] for j in stream[end - window : end]]) for end in ends])
 
 
-def bootstrap_feature_path(psi: Floats, v: Indices, stream: Indices, window: int, widest: int) -> Floats:
+def bootstrap_feature_path(
+    psi: Floats, v: Indices, stream: Indices, window: int, widest: int, guard: int = 0
+) -> Floats:
     """As `bootstrap_mmd_path` with the kernel psi(x)'psi(y), for the squared distance of two mean features.
 
     A squared mean includes its diagonal, of the pseudo-reference (N points) and of the window. Features are measured
@@ -156,36 +172,41 @@ def bootstrap_feature_path(psi: Floats, v: Indices, stream: Indices, window: int
     N = len(psi)
     centred = psi - psi.mean(0)
     K = centred @ centred.T
-    Ko = without_diagonal(K)
-    A = ((N**2 - N) * _apart(Ko, v) + sum(v[i] * K[i, i] for i in range(N))) / N**2
-    C = _with_neutral_pairs(Ko)
+    A = ((N**2 - N) * _apart(K, v, guard) + sum(v[i] * K[i, i] for i in range(N))) / N**2
+    c, C = _means_across(K, v, guard), _with_neutral_pairs(K, guard)
     path = []
     for end in range(widest, len(stream) + 1):
         inside = stream[end - window : end]
         pairs = sum(K[i, i] if p == q else C[i, j] for p, i in enumerate(inside) for q, j in enumerate(inside))
-        across = np.mean([sum(v[i] * Ko[j, i] for i in range(N)) / (N - v[j]) for j in inside])
-        path.append(A + pairs / window**2 - 2 * across)
+        path.append(A + pairs / window**2 - 2 * np.mean([c[j] for j in inside]))
     return np.array(path)
 
 
-def bootstrap_signed_path(values: Floats, v: Indices, stream: Indices, window: int, widest: int) -> Floats:
+def bootstrap_signed_path(
+    values: Floats, v: Indices, stream: Indices, window: int, widest: int, guard: int = 0
+) -> Floats:
     """The window's mean less the pseudo-reference's, each point of the window leaving out its own copies."""
     N = len(values)
-    others = [sum(v[i] * values[i] for i in range(N) if i != j) / (N - v[j]) for j in range(N)]
+    others = _means_across(np.repeat(values[:, None], N, axis=1), v, guard)
     ends = range(widest, len(stream) + 1)
     return np.array([np.mean([values[j] - others[j] for j in stream[end - window : end]]) for end in ends])
 
 
-def _apart(Ko: Floats, v: Indices) -> float:
-    """A^g = v'Kv / (N^2 - v'v): the mean kernel of two points of the pseudo-reference that are not copies of one."""
-    weights = np.array(v, dtype=np.float64)
-    return float(weights @ Ko @ weights / (len(Ko) ** 2 - weights @ weights))
+def _apart(K: Floats, v: Indices, guard: int) -> float:
+    """A^g: the mean kernel of two points of the pseudo-reference that may be compared."""
+    pairs = np.outer(v, v) * far(len(K), guard)
+    return float((pairs * K).sum() / pairs.sum())
 
 
-def _with_neutral_pairs(Ko: Floats) -> Floats:
+def _means_across(K: Floats, v: Indices, guard: int) -> list[float]:
+    """c_j^g: the mean kernel of point j with those points of the pseudo-reference that it may be compared with."""
+    return [float(np.average(row, weights=v * met)) for row, met in zip(K.T, far(len(K), guard), strict=True)]
+
+
+def _with_neutral_pairs(K: Floats, guard: int) -> Floats:
     """The kernel between points, and rbar_i + rbar_i - gbar between two draws of the same point."""
-    rbar = Ko.sum(1) / (len(Ko) - 1)
-    return np.asarray(Ko + np.diag(2 * rbar - rbar.mean()))
+    rbar = mean_kernels(K, guard)
+    return np.asarray(without_diagonal(K) + np.diag(2 * rbar - rbar.mean()))
 
 
 # The live statistic, from scratch at each step
@@ -197,41 +218,40 @@ def live_path(distance: Callable[[Any, Any], float], reference: Any, stream: Any
     return np.array([distance(reference, stream[t - window : t]) if t >= window else np.nan for t in ends])
 
 
-def warm_mmd(reference: Any, window: Any, own: Indices, kernel: Kernel) -> float:
-    """MMD to a window some of whose points are reference points: these are not compared with themselves.
+def warm_mmd(reference: Any, window: Any, own: Indices, kernel: Kernel, guard: int = 0) -> float:
+    """MMD to a window some of whose points are reference points: these are compared with those far from them only.
 
     own: the index of each point of the window in the reference, -1 for new observations.
     """
-    N, W = len(reference), len(window)
-    A = without_diagonal(kernel(reference, reference)).sum() / (N * (N - 1))
+    W = len(window)
     C = without_diagonal(kernel(window, window)).sum() / (W * (W - 1))
-    return float(A + C - 2 * _mean_across(kernel(reference, window), own))
+    A = mean_pair(kernel(reference, reference), guard)
+    return float(A + C - 2 * _mean_across(kernel(reference, window), own, guard))
 
 
-def warm_atypicality(reference: Any, window: Any, own: Indices, kernel: Kernel) -> float:
+def warm_atypicality(reference: Any, window: Any, own: Indices, kernel: Kernel, guard: int = 0) -> float:
     """The same for `atypicality`."""
-    N = len(reference)
-    A = without_diagonal(kernel(reference, reference)).sum() / (N * (N - 1))
-    return float(A - _mean_across(kernel(reference, window), own))
+    return mean_pair(kernel(reference, reference), guard) - _mean_across(kernel(reference, window), own, guard)
 
 
-def warm_features(reference: Floats, window: Floats, own: Indices) -> float:
+def warm_features(reference: Floats, window: Floats, own: Indices, guard: int = 0) -> float:
     """The same for the squared distance of mean features, measured from the mean feature of the reference."""
     origin = reference.mean(0)
     X, Y = reference - origin, window - origin
-    return float((X @ X.T).mean() + (Y @ Y.T).mean() - 2 * _mean_across(X @ Y.T, own))
+    return float((X @ X.T).mean() + (Y @ Y.T).mean() - 2 * _mean_across(X @ Y.T, own, guard))
 
 
-def warm_signed(reference: Floats, window: Floats, own: Indices) -> float:
+def warm_signed(reference: Floats, window: Floats, own: Indices, guard: int = 0) -> float:
     """The same for the signed difference of means."""
     across = np.repeat(reference[:, None], len(window), axis=1)
-    return float(window.mean() - _mean_across(across, own))
+    return float(window.mean() - _mean_across(across, own, guard))
 
 
-def _mean_across(across: Floats, own: Indices) -> float:
-    """The mean over the window of the mean over all reference points but the point itself."""
-    columns = [np.delete(column, j) if j >= 0 else column for column, j in zip(across.T, own, strict=True)]
-    return float(np.mean([column.mean() for column in columns]))
+def _mean_across(across: Floats, own: Indices, guard: int) -> float:
+    """The mean over the window of the mean over the reference points that each of its points may be compared with."""
+    met = far(len(across), guard)
+    means = [(column if j < 0 else column[met[j]]).mean() for column, j in zip(across.T, own, strict=True)]
+    return float(np.mean(means))
 
 
 # Thresholds

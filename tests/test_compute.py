@@ -31,6 +31,8 @@ class Sizes:
     multipliers: tuple[float, ...]
     tabulated: bool
     typical: int = -1
+    together: int = 1
+    guard: int = 0
 
     @property
     def rng(self) -> np.random.Generator:
@@ -72,6 +74,11 @@ class Sizes:
         """Indices with repetitions."""
         return self.rng.integers(0, self.count, (3, length), dtype=np.int32)
 
+    @property
+    def copies(self) -> Array:
+        """Which of two pseudo-references each stream meets: `together` times one."""
+        return self.rng.integers(0, 2, (3, self.together), dtype=np.int32)
+
 
 all_sizes = st.builds(
     Sizes,
@@ -82,6 +89,8 @@ all_sizes = st.builds(
     multipliers=st.sampled_from([(1.0,), (1.0, 0.0, 0.0, 64.0, 0.0), (1.0, 2.3, 30.0), (1.0, 3.0, 0.0)]),
     tabulated=st.booleans(),
     typical=st.sampled_from([-1, 0]),
+    together=st.sampled_from([1, 2, 5]),
+    guard=st.sampled_from([0, 1, 7, 70, 1000]),
 )
 
 
@@ -89,32 +98,33 @@ all_sizes = st.builds(
 
 
 def _queries(s: Sizes) -> tuple[Array, Array]:
-    """Four of the points themselves, and three others."""
-    own = np.r_[s.rng.integers(0, s.count, 4), [-1, -1, -1]]
-    return np.concatenate([s.points[own[:4]], s.points[:3] + np.float32(0.3)]).T.copy(), own
+    """Some of the points themselves, the first and the last among them, and three others."""
+    own = np.r_[0, s.rng.integers(0, s.count, 4), s.count - 1, [-1, -1, -1]]
+    return np.concatenate([s.points[own[:6]], s.points[:3] + np.float32(0.3)]).T.copy(), own
 
 
 def _row_sums(s: Sizes) -> Arguments:
     queries, own = _queries(s)
-    return [s.padded, s.count, queries, own, s.widths]
+    return [s.padded, s.count, queries, own, s.guard, s.widths]
 
 
 def _block(s: Sizes) -> Arguments:
     queries, own = _queries(s)
-    return [s.padded, 64 if s.count > 64 else 0, s.count, queries, own, s.widths]
+    return [s.padded, 64 if s.count > 64 else 0, s.count, queries, own, s.guard, s.widths]
 
 
 def _observe(s: Sizes) -> Arguments:
     queries, own = _queries(s)
     rows = queries.T.astype(np.float64)
-    return [s.padded, s.count, 1e6 + 5 * rows, np.full(s.columns, 1e6), 0.2, own, s.widths]
+    guard = min(s.guard, (s.count - 1) // 2)  # something must be left to compare with
+    return [s.padded, s.count, 1e6 + 5 * rows, np.full(s.columns, 1e6), 0.2, own, guard, s.widths]
 
 
 def _pair_bootstrap(s: Sizes) -> Arguments:
-    streams, copies, widths = s.streams(2 * s.windows[-1] + 7), np.array([1, 0, 1], np.int32), len(s.widths)
+    streams, widths = s.streams(2 * s.windows[-1] + 7), len(s.widths)
     neutral, linear = s.rng.normal(size=(widths, s.count)), s.rng.normal(size=(2, widths, s.count))
     return [
-        s.points, s.table, streams, copies, s.window_array, s.widths,
+        s.points, s.table, streams, s.copies, s.window_array, s.widths,
         neutral.astype(np.float32), s.rng.normal(size=(widths, 2)), linear.astype(np.float32),
         s.typical,
     ]  # fmt: skip
@@ -144,10 +154,10 @@ def _features(s: Sizes) -> Array:
 
 
 def _feature_bootstrap(s: Sizes) -> Arguments:
-    streams, copies = s.streams(2 * s.windows[-1] + 7), np.array([1, 0, 1], np.int32)
+    streams = s.streams(2 * s.windows[-1] + 7)
     linear, excess = s.rng.normal(size=(2, s.count)), s.rng.normal(size=s.count)
     offset, quadratic = s.rng.normal(size=2), float(s.tabulated)
-    return [_features(s), streams, copies, s.window_array, excess, offset, linear, quadratic]
+    return [_features(s), streams, s.copies, s.window_array, excess, offset, linear, quadratic]
 
 
 def _feature_split(s: Sizes) -> Arguments:
@@ -171,6 +181,14 @@ def _records(s: Sizes) -> Arguments:
     return [values.round() if s.tabulated else values, np.array([0, 1, 2, 9, 30])]
 
 
+def _loudest(s: Sizes) -> Arguments:
+    paths, channels = s.rng.normal(size=(len(s.multipliers), 3 * s.together, 11)), len(s.multipliers)
+    paths = paths.round() if s.tabulated else paths
+    return [
+        paths.astype(np.float32), s.rng.normal(size=channels), s.rng.uniform(0.1, 2, channels), s.rng.random((3, 11))
+    ]  # fmt: skip
+
+
 def _bumps(s: Sizes) -> Arguments:
     points = _features(s)
     return [points, points[:4].copy(), 1.3, s.rng.normal(size=(4, 3))]
@@ -191,6 +209,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "gaussian_block": _block,
     "gaussian_observe": _observe,
     "gaussian_row_sums": _row_sums,
+    "loudest": _loudest,
     "mean_distances": _mean_distances,
     "pair_advance": _pair_advance,
     "pair_bootstrap_paths": _pair_bootstrap,
@@ -278,6 +297,47 @@ def test_exponential_never_rises() -> None:
 
 
 # What the pair tests cannot show
+
+
+@pytest.mark.parametrize("name", ["pair_bootstrap_paths", "feature_bootstrap_paths"])
+@pytest.mark.parametrize("backend", [numba_, numpy_])
+@given(sizes=all_sizes)
+def test_copies_together_are_copies_one_by_one(name: str, backend: Any, sizes: Sizes) -> None:
+    """A stream that meets m pseudo-references has m paths in a row, each as if it met that one alone."""
+    place = 3 if name == "pair_bootstrap_paths" else 2
+    arguments = ARGUMENTS[name](sizes)
+    copies, together = arguments[place], getattr(backend, name)(*arguments)
+    for i in range(sizes.together):
+        arguments[place] = copies[:, i : i + 1].copy()
+        np.testing.assert_array_equal(together[:, i :: sizes.together], getattr(backend, name)(*arguments))
+
+
+@pytest.mark.parametrize("guard", [0, 1, 3, 64, 70, 200])
+def test_a_guard_leaves_out_what_is_close_in_time(functions: compute.Functions, guard: int) -> None:
+    """Sums, single kernels and means, by a loop over the points that are further away than the guard."""
+    s = Sizes(0, 500, 2, (5,), (1.0,), tabulated=False)
+    points, own = s.points.astype(np.float64), np.array([0, 1, 64, 130, 300, 499, -1])
+    queries = s.points[own].T.copy()
+    met = [[i for i in range(s.count) if j < 0 or abs(i - j) > guard] for j in own]
+    kernel = np.exp(-((points[own][:, None] - points[None]) ** 2).sum(-1))
+    expected = np.array([row[places].sum() for row, places in zip(kernel, met, strict=True)])
+    sums = functions.gaussian_row_sums(s.padded, s.count, queries, own, guard, s.widths)
+    np.testing.assert_allclose(sums[0], expected, rtol=1e-5)
+    block = functions.gaussian_block(s.padded, 64, s.count, queries, own, guard, s.widths)
+    np.testing.assert_allclose(
+        block[0].sum(1),
+        [row[[i for i in places if i >= 64]].sum() for row, places in zip(kernel, met, strict=True)],
+        rtol=1e-5,
+    )
+    _, linear = functions.gaussian_observe(s.padded, s.count, points[own], np.zeros(2), 1.0, own, guard, s.widths)
+    np.testing.assert_allclose(linear[0], -2 * expected / [len(places) for places in met], rtol=1e-5)
+
+
+def test_the_loudest_channel_speaks(functions: compute.Functions) -> None:
+    """By hand: two channels, one stream against two pseudo-references that share its coins."""
+    channels = np.array([[[1.0, 5.0], [3.0, 2.0]], [[2.0, 0.0], [0.0, 9.0]]], np.float32)
+    got = functions.loudest(channels, np.array([1.0, 0.0]), np.array([2.0, 1.0]), np.array([[0.25, 0.5]]))
+    assert got.tolist() == [[2.25, 2.5], [1.25, 9.5]]
 
 
 @given(sizes=all_sizes)

@@ -34,7 +34,7 @@ from tocsin.compute.arrays import Array
 from tocsin.statistics.base import Statistic
 from tocsin.watching import Start
 
-pytestmark = pytest.mark.usefixtures("short_pilot")
+pytestmark = pytest.mark.usefixtures("quick_fits")
 
 WINDOWS = (3, 6)
 WIDEST = WINDOWS[-1]
@@ -178,7 +178,9 @@ REGISTRY = {
     "Custom": entry(Custom(largest_gap), functions=True),
     "Custom, dicts": entry(Custom(price_gap, label="price"), records, functions=True),
     "MMD and LSDD and MeanShift": entry([MMD(), LSDD(), MeanShift()]),
-    "all of them, numpy": entry([MMD(Gaussian()), LSDD(centres=4), MeanShift()], backend="numpy", window=4, paths=40),
+    "all of them, numpy": entry(
+        [MMD(Gaussian()), LSDD(centres=4), MeanShift()], backend="numpy", window=4, paths=40, interval=False
+    ),
     "MMD and Custom": entry([MMD(), Custom(largest_gap)], functions=True),
     "ScanB": baseline(ScanB, samples=2000),
     "ScanB, plain": baseline(ScanB, samples=2000, correct_skewness=False, formula=True),
@@ -433,7 +435,7 @@ def test_workers_change_nothing(entry: Entry) -> None:
     """The same seed gives the same thresholds, whatever the number of threads that share the work."""
     if entry.make().backend == "numpy":
         pytest.skip("too slow for enough work to share")
-    reference = entry.data(np.random.default_rng(1), 90)
+    reference = entry.data(np.random.default_rng(1), 400)
     one, three = (entry.make(window=30, ert=200, paths=400) for _ in range(2))
     assert isinstance(one, Detector)
     assert isinstance(three, Detector)
@@ -659,7 +661,7 @@ def test_a_failing_call_changes_nothing(name: str, error: BaseException, calls: 
     detector, breaking, twin, registered = fragile_pair(name)
     attempts: dict[str, Callable[[], object]] = {
         "update": lambda: detector.update(registered.stream(2)[1]),
-        "fit": lambda: detector.fit(registered.data(np.random.default_rng(5), 50)),
+        "fit": lambda: detector.fit(registered.data(np.random.default_rng(5), 70)),
         "reset": detector.reset,
     }
     breaking.fail(error, calls)

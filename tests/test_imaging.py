@@ -185,9 +185,11 @@ def test_training_reference_and_streams_share_no_picture() -> None:
 class Recorder(Detector):
     """Keeps what it was shown, run by run."""
 
-    def fit(self, reference: Any, *, workers: int | None = None, progress: bool | None = None) -> Recorder:
+    def fit(
+        self, reference: Any, *, groups: Any = None, workers: int | None = None, progress: bool | None = None
+    ) -> Recorder:
         self.seen: list[list[float]] = []
-        return super().fit(reference, workers=workers, progress=progress)
+        return super().fit(reference, groups=groups, workers=workers, progress=progress)
 
     def reset(self) -> None:
         super().reset()

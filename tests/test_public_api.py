@@ -8,6 +8,7 @@ import re
 import subprocess
 import sys
 from importlib.resources import files
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -88,12 +89,23 @@ def test_import_is_light() -> None:
     assert not loaded & {"numba", "llvmlite", "scipy", "rich", "typer", "click", "pandas", "pyarrow", "matplotlib"}
 
 
+FIT = (
+    "import numpy, tocsin; r = numpy.random.default_rng(0).normal(size=(30, 2)); "
+    "d = tocsin.Detector(30, tocsin.MeanShift(), window=3, paths=200, backend='numpy').fit(r); "
+)
+
+
 def test_the_readable_backend_needs_no_compiler() -> None:
     """A fit and an update with backend='numpy' never import numba."""
-    loaded = _modules_after(
-        "import numpy, tocsin; r = numpy.random.default_rng(0).normal(size=(30, 2)); "
-        "d = tocsin.Detector(30, tocsin.MeanShift(), window=3, paths=20, backend='numpy').fit(r); d.update(r[0])"
-    )
+    loaded = _modules_after(FIT + "d.update(r[0])")
+    assert not loaded & {"numba", "llvmlite"}
+
+
+def test_watching_needs_numpy_alone(tmp_path: Path) -> None:
+    """What only a fit needs is not imported by a detector that was fitted before."""
+    file = tmp_path / "d.tocsin"
+    _modules_after(FIT + f"d.save({str(file)!r})")
+    loaded = _modules_after(f"import tocsin; tocsin.Detector.load({str(file)!r}).update([0.0, 1.0])")
     assert not loaded & {"numba", "llvmlite", "scipy"}
 
 

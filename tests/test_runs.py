@@ -74,7 +74,7 @@ GROUPS: dict[str, Callable[[], list[Watcher[Any]]]] = {
 
 
 @pytest.fixture(scope="module", params=GROUPS.values(), ids=list(GROUPS))
-def group(request: pytest.FixtureRequest, short_pilot: None) -> list[Watcher[Any]]:
+def group(request: pytest.FixtureRequest, quick_fits: None) -> list[Watcher[Any]]:
     """Detectors that share a statistic; not to be changed."""
     made: list[Watcher[Any]] = request.param()
     return made

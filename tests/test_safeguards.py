@@ -12,6 +12,7 @@ from tocsin import MMD, Custom, Detector, Gaussian, InputError
 from tocsin.calibration import plan
 from tocsin.compute import numba_
 from tocsin.compute.arrays import Array
+from tocsin.samplers import Singly
 
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
 
@@ -26,12 +27,24 @@ def test_a_kernel_must_be_symmetric() -> None:
         Detector(30, MMD(lopsided), window=5, paths=60).fit(ROWS)
 
 
-def test_a_fit_that_would_not_end_is_refused() -> None:
-    """Rather than fill the memory; a number of paths that is given is taken as meant."""
-    with pytest.raises(InputError, match=r"ert=1e\+09 would take [\d,]+ simulated streams.*error=.*paths="):
-        Detector(1e9, window=5).fit(ROWS)
+@pytest.mark.parametrize("ert", [1e4, 1e6, 1e9, 1e15])
+@pytest.mark.parametrize("window", [2, 5, 100])
+def test_no_fit_simulates_without_end(ert: float, window: int) -> None:
+    """Rarer alarms than MOST_TESTS show are extrapolated; a number of paths that is given is taken as meant."""
     options: dict[str, Any] = {"bootstraps": True, "discrete": False, "error": 0.02}
-    assert plan.make_plan("steady", 1e9, (5,), 60, **options, paths=10**9).paths == 10**9
+    chosen = plan.make_plan("steady", ert, (window,), Singly(3000), **options, paths=None)
+    assert chosen.paths * chosen.tests < 2 * plan.MOST_TESTS
+    assert chosen.simulated == min(ert, plan.MOST_TESTS * 0.02**2)
+    assert plan.make_plan("steady", ert, (window,), Singly(60), **options, paths=10**9).paths == 10**9
+
+
+def test_thresholds_for_rare_alarms_rise_with_their_rarity() -> None:
+    """However rare they are to be: nothing is refused, and nothing is infinite."""
+    detectors = [Detector(ert, window=5, paths=2000, seed=0).fit(ROWS) for ert in (1e2, 1e4, 1e8, 1e15)]
+    thresholds = [detector.calibration_.threshold for detector in detectors]
+    assert thresholds == sorted(set(thresholds))
+    assert np.isfinite(thresholds).all()
+    assert len({detector.calibration_.simulated for detector in detectors[1:]}) == 1
 
 
 def test_a_users_function_is_not_called_from_threads() -> None:

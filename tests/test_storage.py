@@ -17,11 +17,11 @@ import pytest
 from tocsin import LSDD, MMD, Custom, Detector, Gaussian, InputError, MeanShift, StorageError, storage
 from tocsin.compute.arrays import Array
 
-pytestmark = pytest.mark.usefixtures("short_pilot")
+pytestmark = pytest.mark.usefixtures("quick_fits")
 
 ROWS = np.random.default_rng(0).normal(size=(40, 2))
 STREAM = np.random.default_rng(1).normal(size=(30, 2))
-WORDS = ["".join(np.random.default_rng(i).choice(list("abcdef"), 3)) for i in range(40)]
+WORDS = ["".join(letters) for letters in np.random.default_rng(2).choice(list("abcdef"), (40, 3))]
 
 
 def shared_letters(X: list[str], Y: list[str]) -> Array:
@@ -31,7 +31,8 @@ def shared_letters(X: list[str], Y: list[str]) -> Array:
 
 def fitted(statistic: Any = None, reference: Any = ROWS, **options: Any) -> Detector:
     """A quick fit."""
-    return Detector(ert=30, statistic=statistic, window=5, paths=60, seed=1, **options).fit(reference)
+    defaults = {"ert": 30, "statistic": statistic, "window": 5, "paths": 600, "seed": 1}
+    return Detector(**{**defaults, **options}).fit(reference)
 
 
 @pytest.fixture
@@ -267,7 +268,7 @@ def _stay_here() -> Iterator[None]:
         {"statistic": MeanShift(direction=(1.0, 2.0))},
         {"statistic": [MMD(Gaussian()), LSDD()]},
         {"start": "cold", "calibration": "paper"},
-        {"backend": "numpy", "error": 0.5},
+        {"backend": "numpy", "error": 0.5, "paths": 60},
     ],
     ids=str,
 )

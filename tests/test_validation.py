@@ -10,10 +10,12 @@ import numpy as np
 import pytest
 
 from tocsin import LSDD, MMD, Custom, Detector, Gaussian, InputError, MeanShift, validation
-from tocsin.calibration.run import calibrate
+from tocsin.calibration.normalise import Normaliser
+from tocsin.calibration.result import Calibration
+from tocsin.calibration.run import Simulation
 from tocsin.compute.arrays import Array
 
-pytestmark = pytest.mark.usefixtures("short_pilot")
+pytestmark = pytest.mark.usefixtures("quick_fits")
 
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
 
@@ -272,7 +274,7 @@ def test_one_column() -> None:
 def test_the_fewest_points(statistic: Any) -> None:
     """Twice the window and two, no more."""
     for window in (2, 5):
-        detector = fitted(statistic, ROWS[: 2 * window + 2], window=window)
+        detector = fitted(statistic, ROWS[: 2 * window + 2], window=window, paths=600)
         assert np.isfinite(detector.update_many(ROWS).statistic).all()
         with pytest.raises(InputError, match=f"at least {2 * window + 2} are needed"):
             fitted(statistic, ROWS[: 2 * window + 1], window=window)
@@ -280,8 +282,8 @@ def test_the_fewest_points(statistic: Any) -> None:
 
 def test_the_smallest_expected_run_time() -> None:
     """Two observations, or a third of the widest window."""
-    assert fitted(ert=2, window=6).calibration_.ert == 2
-    assert fitted(ert=5, window=15).calibration_.ert == 5
+    assert fitted(ert=2, window=6, paths=3000).calibration_.ert == 2
+    assert fitted(ert=5, window=15, paths=3000).calibration_.ert == 5
 
 
 @pytest.mark.parametrize(
@@ -340,12 +342,16 @@ def test_all_points_equal(statistic: Any, value: float) -> None:
 def test_an_expected_run_time_that_allows_no_quiet_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where every window drawn from the reference rings at once, the error says so."""
     monkeypatch.setattr("tocsin.detector.MOST_STARTS", 3)
-    monkeypatch.setattr("tocsin.detector.calibrate", _calibrate_below_everything)
+    monkeypatch.setattr("tocsin.fitting.Simulation", BelowEverything)
     with pytest.raises(InputError, match=r"3 windows .* rang at once.*ert=30 is too small.*start='cold'"):
         fitted()
     assert fitted(start="cold").update_many(ROWS[:10]).alarm[4:].all()
 
 
-def _calibrate_below_everything(*arguments: Any, **options: Any) -> Any:
-    calibration, normaliser = calibrate(*arguments, **options)
-    return replace(calibration, thresholds=calibration.thresholds - 1e9), normaliser
+class BelowEverything(Simulation):
+    """A calibration that finds thresholds below all that can be."""
+
+    def run(self, guarantee: float | None) -> tuple[Calibration, Normaliser]:
+        """The calibration, and the normaliser."""
+        calibration, normaliser = super().run(guarantee)
+        return replace(calibration, thresholds=calibration.thresholds - 1e9), normaliser

@@ -20,7 +20,7 @@ from tocsin.samplers import Independent, Sampler
 
 POINTS, ERT = 40_000, 512
 RUNS, FEW_RUNS = 300, 100
-CONFIGURATIONS, FEW_CONFIGURATIONS = 6, 2
+CONFIGURATIONS, FEW_CONFIGURATIONS = 5, 1
 QUICK_POINTS = 4_000
 
 SAMPLERS: dict[str, Sampler | Literal["auto"]] = {"auto": "auto", "independent": Independent()}

@@ -18,7 +18,7 @@ from tocsin.samplers import Independent
 POINTS, ERT, PATHS = 1000, 1e5, 6250
 """With the default windows, so many paths make 2.5 million steady tests: 2500 alarms once in 10^3."""
 
-RUNS, CONFIGURATIONS = 100, 6
+RUNS, CONFIGURATIONS = 100, 5
 QUICK_ERT, QUICK_PATHS = 4000.0, 1000
 
 LAWS: dict[str, laws.Law] = {
