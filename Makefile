@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint bench results paper clean
+.PHONY: help setup demo test lint bench results paper promise clean
 
 help:  ## List what can be made
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
@@ -37,7 +37,11 @@ results: $(READY)  ## The accuracy figures of docs/results/core.md (about half a
 	$(BIN)/python -m benchmarks.discrete
 
 paper: $(READY)  ## The paper's tables and figures, full size (about an hour), and docs/results/paper.md
-	$(BIN)/tocsin reproduce all --output docs/results/paper
+	$(BIN)/tocsin reproduce paper --output docs/results/paper
+	$(BIN)/python -m benchmarks.page
+
+promise: $(READY)  ## Intervals, memories and rare alarms (about three hours), and docs/results/promise.md
+	$(BIN)/tocsin reproduce promise --output docs/results/promise
 	$(BIN)/python -m benchmarks.page
 
 clean:  ## Remove what was made

@@ -28,6 +28,7 @@ from tocsin.execution import Threads
 HERE = Path(__file__).resolve().parent
 PEER = HERE.parent / ".peer-venv"
 ERT = 1024
+INTERVAL_POINTS = (1000, 10_000)
 
 
 def main() -> None:
@@ -61,6 +62,12 @@ def main() -> None:
         unit, scale = ("s", 1.0) if name == "fit" else ("us", 1e6)
         say(f"| {name} | {one * scale:.3g} {unit} | {many * scale:.3g} {unit} | {many / one:.1f}x | "
             f"{short * scale:.3g} {unit} |")  # fmt: skip
+    interval = part("interval")
+    say("\n## What the interval for the ERT costs: the default family's fit with it and without, d=20")
+    say("| N | without | with | ratio |\n|---|---|---|---|")
+    for points in INTERVAL_POINTS:
+        without, with_it = interval[f"without_{points}"], interval[f"with_{points}"]
+        say(f"| {points:,} | {without:.2f} s | {with_it:.2f} s | {with_it / without:.2f}x |")
     large = part("large")
     say("\n## N=20000, W=100, B=100000, d=32, calibration='paper', against a bare loop")
     say(
@@ -84,7 +91,7 @@ def paper() -> dict[str, float]:
 
     def make(paths: int) -> Detector:
         return Detector(
-            ert=ERT, statistic=MMD(Gaussian()), window=25, calibration="paper", paths=paths, seed=0
+            ert=ERT, statistic=MMD(Gaussian()), window=25, calibration="paper", paths=paths, interval=False, seed=0
         )  # fmt: skip
 
     make(2000).fit(reference)
@@ -100,15 +107,30 @@ def family() -> dict[str, float]:
     rng = np.random.default_rng(0)
     reference, stream = rng.standard_normal((1000, 20)), rng.standard_normal((50_000, 20))
     kinds = {
-        "one": Detector(ert=ERT, statistic=MMD(Gaussian()), window=100, seed=0),
-        "many": Detector(ert=ERT, seed=0),
-        "short": Detector(ert=ERT, statistic=MMD(Gaussian()), window=25, seed=0),
+        "one": Detector(ert=ERT, statistic=MMD(Gaussian()), window=100, interval=False, seed=0),
+        "many": Detector(ert=ERT, interval=False, seed=0),
+        "short": Detector(ert=ERT, statistic=MMD(Gaussian()), window=25, interval=False, seed=0),
     }
     out: dict[str, float] = {}
     for kind, detector in kinds.items():
         detector.fit(reference)
         out[f"{kind}_fit"] = timed(partial(detector.fit, reference), 3)
         out.update({f"{kind}_{name}": value for name, value in live(detector, stream).items()})
+    return out
+
+
+def interval() -> dict[str, float]:
+    """Fits with the interval for the expected run time, and without, by turns."""
+    rng = np.random.default_rng(0)
+    out: dict[str, float] = {}
+    for points in INTERVAL_POINTS:
+        reference = rng.standard_normal((points, 20))
+        times: dict[str, list[float]] = {"without": [], "with": []}
+        for _ in range(4):
+            for kind, own in times.items():
+                detector = Detector(ert=ERT, interval=kind == "with", seed=0)
+                own.append(timed(partial(detector.fit, reference), 1))
+        out.update({f"{kind}_{points}": statistics.median(own[1:]) for kind, own in times.items()})
     return out
 
 
@@ -119,7 +141,7 @@ def large() -> dict[str, float]:
     reference = rng.standard_normal((points, 32))
 
     def make(paths: int) -> Detector:
-        return Detector(5000, MMD(Gaussian()), window=window, calibration="paper", paths=paths, seed=0)
+        return Detector(5000, MMD(Gaussian()), window=window, calibration="paper", paths=paths, interval=False, seed=0)
 
     make(5000).fit(reference[:2000])
     before = peak()
@@ -153,7 +175,13 @@ def start() -> dict[str, float]:
     }  # fmt: skip
 
 
-PARTS: dict[str, Callable[[], dict[str, float]]] = {"paper": paper, "family": family, "large": large, "start": start}
+PARTS: dict[str, Callable[[], dict[str, float]]] = {
+    "paper": paper,
+    "family": family,
+    "interval": interval,
+    "large": large,
+    "start": start,
+}
 
 
 def live(detector: Detector, stream: np.ndarray[tuple[int, int], np.dtype[np.float64]]) -> dict[str, float]:

@@ -13,8 +13,8 @@ from tocsin.compute.arrays import Float64Array, Int64Array
 Similarity = Callable[[Int64Array, Int64Array], Float64Array]
 """A statistic's centred kernel between reference points, given by their places: 0 on average if they are unrelated."""
 
-PERMUTATIONS = 199
-MOST_PAIRS = 2000
+PERMUTATIONS = 99
+MOST_PAIRS = 1000
 """Pairs of points at each lag that the test looks at."""
 
 SIGNIFICANT = 0.01

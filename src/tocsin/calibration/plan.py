@@ -33,6 +33,9 @@ BLOCK_ALARMS = 100
 """Alarms that a reference drawn in blocks must hold, at the rate that is simulated. Blocks do not mix points as single
 draws do: a reference of N points holds no more than about N / ERT of them, however many streams are drawn from it."""
 
+TAIL_WINDOWS = 2
+"""More often than once in this many windows is no tail to extrapolate from."""
+
 SPREAD_ALARMS = 300
 """Alarms of each pseudo-reference that is looked at for how much they differ."""
 
@@ -112,10 +115,11 @@ def make_plan(
             sampler = SplitStreams(source, length)
         edges = transient_edges(widest, steady)
         alarms = error**-2 if paths is None else min(error**-2, max(paths / 4, FEWEST_ALARMS))
-        tests: float = MOST_TESTS if paths is None else paths * steady
+        tests = MOST_TESTS if paths is None else paths * steady
+        simulated = max(tests / alarms, 2.0, widest / 3)
         if source.length > 1:
-            tests = min(tests, alarms * count / BLOCK_ALARMS)
-        simulated = min(ert, max(tests / alarms, 2.0, widest / 3))
+            simulated = min(simulated, max(count / BLOCK_ALARMS, TAIL_WINDOWS * widest))
+        simulated = min(ert, simulated)
         ring = _rings(simulated, widest, steady)
         if paths is not None and paths * ring < FEWEST_ALARMS / 2:
             raise InputError(

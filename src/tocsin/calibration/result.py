@@ -127,7 +127,7 @@ class Calibration(Thresholds):
     def _leverage(self, level: float) -> float:
         """How much the log rate at a level changes with the scale of the statistic."""
         assert self.curve is not None
-        return max(level - self.centre, 1e-300) * self.curve.slope(level)
+        return max((level - self.centre) * self.curve.slope(level), 1.0)
 
     def guaranteed(self, probability: float) -> Calibration:
         """The same, with thresholds so high that the true expected run time is `ert` or more with this probability."""
@@ -144,7 +144,13 @@ class Calibration(Thresholds):
     @property
     def points_to_halve(self) -> int | None:
         """Further reference points that would halve the interval; None if no number would."""
-        return None if self.errors is None else points_to_halve(self.errors, self.compared)
+        if self.errors is None:
+            return None
+        errors = self.errors
+        if self.block > 1:
+            # The tail of a reference drawn in blocks is as well known as the reference is large.
+            errors = replace(errors, law=math.hypot(errors.law, errors.tail), tail=0.0)
+        return points_to_halve(errors, self.compared)
 
     @property
     def quality(self) -> str:

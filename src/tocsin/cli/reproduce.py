@@ -14,7 +14,7 @@ from rich.markdown import Markdown
 from tocsin.cli import common
 from tocsin.errors import InputError
 from tocsin.experiments.base import Options
-from tocsin.experiments.catalogue import EXPERIMENTS
+from tocsin.experiments.catalogue import EXPERIMENTS, GROUPS
 from tocsin.experiments.laboratory import Laboratory
 from tocsin.figures import require_matplotlib
 
@@ -24,7 +24,7 @@ INTERRUPTED = 130
 IMAGES = re.compile(r"!\[[^]]*\]\([^)]*\)\n*")
 WIDTH = max(map(len, EXPERIMENTS))
 
-Name = typer.Argument(metavar="NAME", help="What to reproduce; 'all' for everything that needs no data.")
+Name = typer.Argument(metavar="NAME", help=f"What to reproduce; {' or '.join(map(repr, GROUPS))} for several at once.")
 Output = typer.Option(
     "--output",
     "-o",
@@ -54,9 +54,9 @@ def command(
     """placeholder"""
     if seed < 0 or (workers is not None and workers < 1):
         raise InputError("--seed is a whole number from 0 on, and --workers one from 1 on.")
-    if name not in (*EXPERIMENTS, "all"):
-        raise InputError(f"Nothing is called {name}. Choose one of {', '.join(EXPERIMENTS)}, or all.")
-    names = [each for each in EXPERIMENTS if name in (each, "all") and not (name == "all" and each == "imaging")]
+    if name not in EXPERIMENTS | GROUPS:
+        raise InputError(f"Nothing is called {name}. Choose one of {', '.join([*EXPERIMENTS, *GROUPS])}.")
+    names = GROUPS.get(name, [name])
     if any(EXPERIMENTS[each].has_figures for each in names):
         require_matplotlib()  # told before hours of work, not after
     output = output or Path("reproduced-quick" if quick else "reproduced")
@@ -87,7 +87,7 @@ def command(
             )
 
 
-command.__doc__ = f"""Measure the paper's tables and figures again.
+command.__doc__ = f"""Measure the paper's tables and figures again, and how well the promise is kept.
 
 Results are kept piece by piece in FOLDER/ledger.sqlite: a run that was stopped goes on where it was, and nothing is
 counted twice. Tables are written as CSV, with seed, commit and machine; figures as PNG and SVG; the text as Markdown.
@@ -99,5 +99,6 @@ counted twice. Tables are written as CSV, with seed, commit and machine; figures
 Examples:
   tocsin reproduce figure1
   tocsin reproduce table1 --quick
+  tocsin reproduce intervals
   tocsin reproduce imaging --data camelyon17_v1.0
 """

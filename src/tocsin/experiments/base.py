@@ -62,6 +62,7 @@ class Experiment:
     draw: writes figures to a folder, from tables alone, and returns what there is to read, in Markdown.
     tables: the names of the tables that `measure` gives.
     has_figures: whether `draw` draws any, and needs matplotlib.
+    needs_data: whether the user must give a folder of data.
     """
 
     summary: str
@@ -69,6 +70,7 @@ class Experiment:
     measure: Callable[[Options, Perform], Tables]
     draw: Callable[[Tables, Path], str]
     has_figures: bool = True
+    needs_data: bool = False
 
 
 def generator(*parts: int | str) -> np.random.Generator:

@@ -13,7 +13,7 @@ from tocsin.experiments.rare import RARE
 from tocsin.experiments.table1 import TABLE1
 from tocsin.experiments.window_sharing import WINDOW_SHARING
 
-EXPERIMENTS: dict[str, Experiment] = {
+PAPER: dict[str, Experiment] = {
     "table1": TABLE1,
     "figure1": FIGURE1,
     "calibration": CALIBRATION,
@@ -22,7 +22,16 @@ EXPERIMENTS: dict[str, Experiment] = {
     "window-sharing": WINDOW_SHARING,
     "problems": PROBLEMS_FIGURE,
     "imaging": IMAGING,
-    "intervals": INTERVALS,
-    "memories": MEMORIES,
-    "rare": RARE,
 }
+"""The paper, redone."""
+
+PROMISE: dict[str, Experiment] = {"intervals": INTERVALS, "memories": MEMORIES, "rare": RARE}
+"""The promise for one reference set, for streams with a memory, and for rare alarms."""
+
+EXPERIMENTS = PAPER | PROMISE
+
+GROUPS: dict[str, list[str]] = {
+    "paper": [name for name, experiment in PAPER.items() if not experiment.needs_data],
+    "promise": list(PROMISE),
+}
+"""Several at once, by name: those that need no data."""

@@ -261,4 +261,5 @@ IMAGING = Experiment(
     ("imaging", "imaging-quantiles"),
     measure,
     imaging_report.draw,
+    needs_data=True,
 )
