@@ -29,7 +29,8 @@ def _warm_window(fitted: Fitted[Calibration], rng: np.random.Generator) -> Int64
     if block == 1:
         return rng.choice(len(fitted.reference), widest, replace=False)
     assert fitted.edges is not None
-    chosen = InBlocks(fitted.edges, block, guard).streams(rng, 1, widest)[0].astype(np.int64)
+    source = InBlocks(fitted.edges, block, guard)
+    chosen = source.distinct(rng, 1, widest, compute.load("numpy"))[0].astype(np.int64)
     near = np.unique(np.clip(chosen[:, None] + np.arange(-guard, guard + 1), 0, len(fitted.reference) - 1))
     return np.concatenate([chosen, np.setdiff1d(near, chosen)])
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -17,17 +18,17 @@ from tocsin.calibration.result import Calibration
 from tocsin.calibration.run import Simulation
 from tocsin.calibration.uncertainty import first_passages, with_reflections
 from tocsin.compute import Functions
-from tocsin.compute.arrays import Float64Array, Int64Array
+from tocsin.compute.arrays import Int64Array
 from tocsin.errors import DependenceWarning, InputError, ReferenceWarning
 from tocsin.execution import Threads
-from tocsin.progress import progress_bar
+from tocsin.progress import Progress, progress_bar
 from tocsin.samplers import Blocks, DrawnStreams, InBlocks, Independent, Sampler, Singly, Source
-from tocsin.statistics.base import Points, Setting, Statistic, choose
+from tocsin.statistics.base import NullPaths, Points, Setting, Statistic, choose
 from tocsin.statistics.family import PreparedFamily
 from tocsin.watching import Fitted, Start
 
 PREPARE, REFERENCES, START, ATOMS, ORDER, REALITY = 3, 4, 5, 6, 8, 9
-"""Which part of a detector's life a seed is for (1, 2 and 7 are the calibration's)."""
+"""Which part of a detector's life a seed is for (1, 2, 7 and 10 are the calibration's)."""
 
 ATOM_WINDOWS = 10_000
 """Windows drawn to see whether a discrete reference gives its statistics atoms that matter."""
@@ -39,8 +40,19 @@ BLOCK_WINDOWS = 6
 """Blocks are this many times as long as the widest window, or longer, if the reference allows: few windows then see a
 joint between two blocks, where the stream forgets what came before."""
 
-FEWEST_BLOCKS = 10
-"""Blocks that fit into the reference, at least."""
+FEWEST_BLOCKS, FEWEST_GUARDS = 10, 20
+"""Blocks, and guards, that fit into the reference, at least."""
+
+WINDOW_BLOCKS = BLOCK_WINDOWS * FEWEST_BLOCKS
+
+
+@dataclass(frozen=True, eq=False)
+class Reference:
+    """Reference points in groups, and those that each statistic sets aside for itself."""
+
+    points: Points
+    edges: Int64Array
+    held_out: list[Points]
 
 
 @dataclass(frozen=True)
@@ -64,99 +76,129 @@ class Fit:
 
     def run(self, everything: Points, groups: Int64Array, progress: bool | None) -> Fitted[Calibration]:
         """Fit to reference points in groups, whose bounds are given."""
-        count = len(everything)
-        aside = [statistic.holds_out(count, self.windows) for statistic in self.statistics]
-        validation.enough_points(count, sum(aside), self.windows)
-        order = np.random.default_rng([self.seed, PREPARE]).permutation(count)
-        pieces = [np.sort(piece) for piece in np.split(order, np.cumsum(aside))]
-        points = choose(everything, pieces[-1])
-        edges = np.unique(np.searchsorted(pieces[-1], groups))
-        executor = Threads(self.workers)
-
-        def prepare(guard: int) -> PreparedFamily:
-            rng = np.random.default_rng([self.seed, PREPARE, 1])
-            setting = Setting(self.windows, self.functions, executor, rng, report, guard)
-            held = (choose(everything, piece) for piece in pieces)
-            return PreparedFamily(
-                [statistic.prepare(points, own, setting) for statistic, own in zip(self.statistics, held, strict=False)]
-            )
-
         with progress_bar("comparing reference points", progress) as report:
-            prepared = prepare(guard=0)
-            p_value = self._dependence(prepared, edges)
-            source = self._source(prepared, edges, p_value)
-            fewer = tuple(w for w in self.windows if w * BLOCK_WINDOWS * FEWEST_BLOCKS <= count) or self.windows[:1]
-            if source.length > 1 and self.default_windows and fewer != self.windows:
-                return replace(self, windows=fewer).run(everything, groups, progress)
-            if source.guard:
-                prepared = prepare(source.guard)
-            plan = make_plan(
-                self.mode,
-                self.ert,
-                self.windows,
-                source,
-                bootstraps=prepared.bootstraps,
-                discrete=validation.few_distinct(points) and self._has_atoms(prepared, source),
-                error=self.error,
-                paths=self.paths,
-                interval=self.interval,
-            )
-            kept = None
-            if plan.references == "direct":
-                null = prepared.direct_paths()
-            elif isinstance(plan.sampler, DrawnStreams):
-                weights = source.references(np.random.default_rng([self.seed, REFERENCES]), plan.sampler.copies)
-                null = prepared.bootstrap_paths(with_reflections(weights) if plan.spread else weights)
-            else:
-                null = prepared.split_paths()
-                rng = np.random.default_rng([self.seed, PREPARE, 2])
-                left_out = source.distinct(rng, 1, plan.sampler.length, self.functions)[0]
-                kept = np.delete(np.arange(len(points)), left_out)
+            reference = self._split(everything, groups)
+            prepared = self._prepare(reference, 0, report)
+            p_value = self._dependence(prepared, reference.edges)
+            fit = self._decided(p_value, len(everything))
+            if fit.windows != self.windows:
+                reference = fit._split(everything, groups)
+                prepared = fit._prepare(reference, 0, report)
+            source = fit._source(prepared, reference.edges)
+            # Streams that are tested against what they leave out of the reference meet all of the rest.
+            guard = source.guard if fit.mode == "steady" and prepared.bootstraps else 0
+            if guard:
+                prepared = fit._prepare(reference, guard, report)
+            plan = fit._plan(prepared, reference.points, source)
+            null, kept = fit._null_paths(prepared, plan)
             live = prepared.live(kept)
         with progress_bar("calibrating", progress) as report:
             # A function of the user's may not be made for threads, and would gain nothing from them.
-            threads = executor if prepared.bootstraps or self.workers is not None else Threads(1)
-            calibration, normaliser = Simulation(
-                plan, null, len(prepared.channels), self.seed, self.functions, threads, report, self.interval
-            ).run(self.guarantee)
-        calibration = replace(calibration, dependence=p_value)
+            threads = Threads(self.workers if prepared.bootstraps or self.workers is not None else 1)
+            simulation = Simulation(
+                plan, null, len(prepared.channels), fit.seed, fit.functions, threads, report, fit.interval
+            )
+            calibration, normaliser = simulation.run(fit.guarantee)
+        calibration = replace(calibration, dependence=p_value, guard=guard)
         if p_value is not None and p_value <= SIGNIFICANT:
-            self._tell(prepared, edges, plan, calibration, normaliser)
-        return Fitted(live, normaliser, calibration, self.windows, points, kept, self.start, self.seed, edges=edges)
+            if isinstance(fit.sampler, Independent):
+                real = fit._run_time(prepared, fit._length(prepared, reference.edges), plan, calibration, normaliser)
+                warnings.warn(_broken_promise(calibration, real), DependenceWarning, stacklevel=3)
+            elif self.sampler == "auto":
+                warnings.warn(_chosen_blocks(calibration), DependenceWarning, stacklevel=3)
+        return Fitted(
+            live, normaliser, calibration, fit.windows, reference.points, kept, fit.start, fit.seed, reference.edges
+        )
 
-    # How the reference was drawn
+    # The reference
+
+    def _split(self, everything: Points, groups: Int64Array) -> Reference:
+        aside = [statistic.holds_out(len(everything), self.windows) for statistic in self.statistics]
+        validation.enough_points(len(everything), sum(aside), self.windows)
+        order = np.random.default_rng([self.seed, PREPARE]).permutation(len(everything))
+        *held_out, kept = (np.sort(piece) for piece in np.split(order, np.cumsum(aside)))
+        edges = np.unique(np.searchsorted(kept, groups))
+        return Reference(choose(everything, kept), edges, [choose(everything, piece) for piece in held_out])
+
+    def _prepare(self, reference: Reference, guard: int, report: Progress) -> PreparedFamily:
+        rng = np.random.default_rng([self.seed, PREPARE, 1])
+        setting = Setting(self.windows, self.functions, Threads(self.workers), rng, report, guard)
+        members = zip(self.statistics, reference.held_out, strict=True)
+        return PreparedFamily([member.prepare(reference.points, own, setting) for member, own in members])
+
+    # How the reference was drawn, and null streams are to be
 
     def _dependence(self, prepared: PreparedFamily, edges: Int64Array) -> float | None:
         if not prepared.compares_points:
             return None
         return dependence(prepared.similarity, edges, self.windows[-1], np.random.default_rng([self.seed, ORDER]))
 
-    def _source(self, prepared: PreparedFamily, edges: Int64Array, p_value: float | None) -> Source:
+    def _decided(self, p_value: float | None, count: int) -> Fit:
+        """With a sampler, and with windows that leave room for enough blocks."""
         sampler = self.sampler
         if sampler == "auto":
             sampler = Blocks() if p_value is not None and p_value <= SIGNIFICANT else Independent()
-        return Singly(int(edges[-1])) if isinstance(sampler, Independent) else self._blocks(sampler, prepared, edges)
+        windows = self.windows
+        if self.default_windows and isinstance(sampler, Blocks):
+            windows = tuple(w for w in windows if w * WINDOW_BLOCKS <= count) or windows[:1]
+            dropped = ", ".join(str(w) for w in self.windows if w not in windows)
+            if dropped:
+                warnings.warn(
+                    f"Default windows left out: {dropped}. In blocks, a window needs {WINDOW_BLOCKS} times as many "
+                    f"reference points (there are {count}), or too few blocks fit into the reference. Collect more "
+                    "points, or give window=... to choose yourself.",
+                    ReferenceWarning,
+                    stacklevel=4,
+                )
+        return replace(self, sampler=sampler, windows=windows)
 
-    def _blocks(self, sampler: Blocks, prepared: PreparedFamily, edges: Int64Array) -> InBlocks:
-        count, widest = int(edges[-1]), self.windows[-1]
-        length, guard = sampler.length, sampler.guard
+    def _source(self, prepared: PreparedFamily, edges: Int64Array) -> Source:
+        if not isinstance(self.sampler, Blocks):
+            return Singly(int(edges[-1]))
+        count, length, guard = int(edges[-1]), self.sampler.length, self.sampler.guard
         if length is None or guard is None:
             if not prepared.compares_points:
                 raise InputError(
                     "Blocks() cannot see how far the stream's memory reaches, since the observations are not numbers "
                     "and the statistic says nothing about pairs of them; give Blocks(length=..., guard=...)."
                 )
-            found = memory(prepared.similarity, edges, np.random.default_rng([self.seed, ORDER, 1]))
-            if length is None:
-                length = max(found.block, min(BLOCK_WINDOWS * widest, count // FEWEST_BLOCKS))
-            guard = min(found.reach, count // 20) if guard is None else guard
+            chosen = self._length(prepared, edges)
+            length, guard = chosen.length if length is None else length, chosen.guard if guard is None else guard
         if length * FEWEST_BLOCKS > count:
             raise InputError(
                 f"Blocks of {length} observations are too long for a reference of {count}: at least {FEWEST_BLOCKS} "
                 f"must fit, or null streams would be copies of each other. Collect {FEWEST_BLOCKS * length:,} "
-                "observations or more, choose shorter windows, or give Blocks(length=...)."
+                "observations or more, choose shorter windows, or give Blocks(length=...). If the order of the "
+                "reference means nothing, give Independent()."
             )
-        return InBlocks(edges, length, guard)
+        if guard * FEWEST_GUARDS > count:
+            raise InputError(
+                f"Blocks(guard={guard}) is too large for a reference of {count}: at most a {FEWEST_GUARDS}th of it, or "
+                "too few points would be left to compare with."
+            )
+        return InBlocks(edges, min(length, int(np.diff(edges).max())), guard)
+
+    def _length(self, prepared: PreparedFamily, edges: Int64Array) -> InBlocks:
+        """Blocks as long as the memory of the reference and the windows ask for, whether or not enough of them fit."""
+        count = int(edges[-1])
+        found = memory(prepared.similarity, edges, np.random.default_rng([self.seed, ORDER, 1]))
+        length = max(found.block, min(BLOCK_WINDOWS * self.windows[-1], count // FEWEST_BLOCKS), 1)
+        return InBlocks(edges, length, min(found.reach, count // FEWEST_GUARDS))
+
+    # What to simulate
+
+    def _plan(self, prepared: PreparedFamily, points: Points, source: Source) -> Plan:
+        return make_plan(
+            self.mode,
+            self.ert,
+            self.windows,
+            source,
+            bootstraps=prepared.bootstraps,
+            discrete=validation.few_distinct(points) and self._has_atoms(prepared, source),
+            error=self.error,
+            paths=self.paths,
+            interval=self.interval,
+        )
 
     def _has_atoms(self, prepared: PreparedFamily, source: Source) -> bool:
         """Whether ties decide alarms, judged by windows drawn from the reference."""
@@ -164,56 +206,57 @@ class Fit:
         streams = sampler.draw(np.random.default_rng([self.seed, ATOMS]), ATOM_WINDOWS, self.functions)
         return atom_in_tail(prepared.direct_paths()(streams)[:, :, 0], 1 / self.ert)
 
-    # What to say
+    def _null_paths(self, prepared: PreparedFamily, plan: Plan) -> tuple[NullPaths, Int64Array | None]:
+        """What makes null paths, and the reference points that live observations are compared with, if not all."""
+        source = plan.sampler.source
+        if plan.references == "direct":
+            return prepared.direct_paths(), None
+        if isinstance(plan.sampler, DrawnStreams):
+            weights = source.references(np.random.default_rng([self.seed, REFERENCES]), plan.sampler.copies)
+            return prepared.bootstrap_paths(with_reflections(weights) if plan.spread else weights), None
+        rng = np.random.default_rng([self.seed, PREPARE, 2])
+        left_out = source.distinct(rng, 1, plan.sampler.length, self.functions)[0]
+        return prepared.split_paths(), np.delete(np.arange(source.count), left_out)
 
-    def _tell(
-        self, prepared: PreparedFamily, edges: Int64Array, plan: Plan, calibration: Calibration, normaliser: Normaliser
-    ) -> None:
-        p_value = f"p = {calibration.dependence:.3g}"
-        if calibration.block > 1:
-            if self.sampler == "auto":
-                warnings.warn(
-                    f"The reference depends on its order ({p_value}), so null streams are drawn in blocks of "
-                    f"{calibration.block} observations, and windows are {', '.join(map(str, self.windows))} "
-                    "(sampler=Blocks()). If its order is not that in which it was observed, shuffle it, or give "
-                    "sampler=Independent().",
-                    DependenceWarning,
-                    stacklevel=4,
-                )
-            return
-        source = self._blocks(Blocks(), prepared, edges)
-        real = _run_time(prepared, source, plan, calibration, normaliser, self.seed, self.functions)
-        warnings.warn(
-            f"The reference depends on its order ({p_value}), and independent observations are assumed: on a stream "
-            f"like it the detector would ring once in about {real:.2g} observations, not {self.ert:g}. Give "
-            "sampler=Blocks(), or 'auto'; if the order means nothing, shuffle the reference.",
-            DependenceWarning,
-            stacklevel=4,
-        )
+    # What independent sampling makes of a stream with a memory
+
+    def _run_time(
+        self,
+        prepared: PreparedFamily,
+        source: InBlocks,
+        plan: Plan,
+        calibration: Calibration,
+        normaliser: Normaliser,
+    ) -> float:
+        """Tests between false alarms on streams in blocks; infinite if there is none among those simulated."""
+        widest = plan.windows[-1]
+        sampler = DrawnStreams(source, (STEADY_WINDOWS + 1) * widest, copies=1)
+        null, alarms, tests = prepared.direct_paths(), 0, 0
+        test = np.arange(sampler.length - widest + 1)
+        levels = calibration.thresholds[np.minimum(test, len(calibration.thresholds) - 1)]
+        for block in range(-(-REALITY_PATHS // plan.block)):
+            streams = sampler.draw(np.random.default_rng([self.seed, REALITY, block]), plan.block, self.functions)
+            paths = normaliser.paths(null(streams), streams.coins[:, : len(levels)], self.functions)
+            rang, made = first_passages(paths, levels, 0)
+            alarms, tests = alarms + int(rang.sum()), tests + int(made.sum())
+        return tests / alarms if alarms else math.inf
 
 
-def _run_time(
-    prepared: PreparedFamily,
-    source: InBlocks,
-    plan: Plan,
-    calibration: Calibration,
-    normaliser: Normaliser,
-    seed: int,
-    functions: Functions,
-) -> float:
-    """Tests between false alarms on streams in blocks, with thresholds for another kind of streams."""
-    widest = plan.windows[-1]
-    sampler = DrawnStreams(source, (STEADY_WINDOWS + 1) * widest, copies=1)
-    null, alarms, tests = prepared.direct_paths(), 0, 0
-    by_test = calibration.thresholds[
-        np.minimum(np.arange(sampler.length - widest + 1), len(calibration.thresholds) - 1)
-    ]
-    for block in range(-(-REALITY_PATHS // plan.block)):
-        streams = sampler.draw(np.random.default_rng([seed, REALITY, block]), plan.block, functions)
-        paths: Float64Array = normaliser.paths(null(streams), streams.coins[:, : len(by_test)], functions)
-        rang, made = first_passages(paths, by_test, 0)
-        alarms, tests = alarms + int(rang.sum()), tests + int(made.sum())
-    return tests / max(alarms, 1)
+def _broken_promise(calibration: Calibration, real: float) -> str:
+    often = "too often" if math.isinf(real) else f"once in about {real:.2g} observations, not {calibration.ert:g}"
+    return (
+        f"The reference depends on its order (p = {calibration.dependence:.3g}), and independent observations are "
+        f"assumed: on a stream like it the detector would ring {often}. Give sampler=Blocks(), or 'auto'; if the order "
+        "means nothing, shuffle the reference."
+    )
+
+
+def _chosen_blocks(calibration: Calibration) -> str:
+    return (
+        f"The reference depends on its order (p = {calibration.dependence:.3g}), so null streams are drawn in blocks "
+        f"of {calibration.block} observations (sampler=Blocks()). If its order is not that in which it was observed, "
+        "shuffle it, or give sampler=Independent()."
+    )
 
 
 def windows_for(given: Any, count: int, ert: Any) -> tuple[int, ...]:

@@ -13,8 +13,8 @@ from tocsin.calibration.result import LEVEL
 from tocsin.compute.arrays import Float64Array, Int64Array
 from tocsin.watching import Watcher
 
-SUSPICIOUS = 0.05
-"""A kept promise is doubted this often."""
+SUSPICIOUS = 0.025
+"""A kept promise is doubted this often for the number of its alarms, and as often for their times."""
 
 FEWEST_TIMES = 5
 """Alarms from which on it is worth asking whether they came evenly."""
@@ -85,7 +85,10 @@ class QuietRun:
         return self.p_value >= SUSPICIOUS and (self.evenness is None or self.evenness >= SUSPICIOUS)
 
     def quantiles(self) -> tuple[Float64Array, Float64Array]:
-        """Run lengths in order, and those that a geometric law with the run time `ert` would have in their place."""
+        """Run lengths in order, and those that a geometric law with the run time `ert` would have in their place.
+
+        The last run is cut short by the end of the stream, so with few alarms long runs are missing.
+        """
         seen = np.sort(self.run_lengths).astype(np.float64)
         return seen, geometric_quantiles((np.arange(len(seen)) + 0.5) / len(seen), self.ert)
 

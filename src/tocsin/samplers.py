@@ -28,8 +28,8 @@ class Blocks:
     length
         Observations in a block: many times the reach of the stream's memory. Default: chosen from the reference.
     guard
-        Reference points closer in time than this are not compared with each other. Default: the reach of the memory,
-        as far as it can be seen.
+        Reference points no further apart in time than this are not compared with each other (but by functions of your
+        own). Default: the reach of the memory, as far as it can be seen.
     """
 
     length: int | None = None
@@ -135,9 +135,10 @@ class InBlocks:
 
     def streams(self, rng: np.random.Generator, paths: int, length: int) -> Int32Array:
         out = np.empty((paths, length), np.int32)
-        first, last = self.draw(rng, paths)
-        # A stream begins anywhere in a block, so that joints between blocks fall on every test alike.
-        first += (rng.random(paths) * (last - first)).astype(np.int64)
+        # A stream begins with any point, anywhere in its block, so that joints fall on every test alike.
+        first = rng.integers(0, self.count, paths)
+        group = np.searchsorted(self.edges, first, side="right") - 1
+        last = np.minimum(first + rng.integers(1, self.length + 1, paths), self.edges[group + 1])
         filled, rows = np.zeros(paths, np.int64), np.arange(paths)
         while len(rows):
             size = np.minimum(last - first, length - filled[rows])

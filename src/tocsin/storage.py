@@ -1,6 +1,6 @@
 """The `.tocsin` file: a zip of one JSON description and plain NumPy arrays. No pickle, so opening one runs no code.
 
-    tocsin.json    {"format": "tocsin", "version": 1, ...}
+    tocsin.json    {"format": "tocsin", "version": 2, ...}
     0.npy, ...     the arrays that it refers to as {"$array": 0}
 
 The zip carries a checksum per member; a damaged file is refused, never half read.
@@ -32,7 +32,7 @@ from tocsin.statistics.base import Channel
 
 T = TypeVar("T")
 
-VERSION = 1
+VERSION = 2
 DESCRIPTION = "tocsin.json"
 CLASSES: dict[str, Any] = {
     kind.__name__: kind
@@ -135,6 +135,11 @@ def read(path: str | os.PathLike[str]) -> Content:
                 raise StorageError(
                     f"{path} was written in version {description['version']} of the file format, and this Tocsin reads "
                     f"up to {VERSION}. Upgrade Tocsin, or fit the detector again."
+                )
+            if int(description["version"]) < VERSION:
+                raise StorageError(
+                    f"{path} was written by an earlier Tocsin, in version {description['version']} of the file format, "
+                    f"and this one reads version {VERSION}. Fit the detector again."
                 )
             count = sum(name.endswith(".npy") for name in archive.namelist())
             arrays = [

@@ -38,8 +38,9 @@ def dependence(similarity: Similarity, edges: Int64Array, reach: int, rng: np.ra
     count = int(edges[-1])
     orders = [np.arange(count), *(rng.permutation(count) for _ in range(PERMUTATIONS))]
     means = np.array([[similarity(order[i], order[j]).mean() for i, j in pairs] for order in orders])
-    spread = means[1:].std(0)
-    scores = np.abs(means - means[1:].mean(0)) / np.where(spread > 0, spread, np.inf)
+    # The order at hand is measured by the same mean and spread as the others, so all are exchangeable.
+    spread = means.std(0)
+    scores = np.abs(means - means.mean(0)) / np.where(spread > 0, spread, np.inf)
     largest = scores.max(1)
     return float((largest[1:] >= largest[0]).sum() + 1) / (PERMUTATIONS + 1)
 

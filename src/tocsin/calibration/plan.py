@@ -117,9 +117,15 @@ def make_plan(
         alarms = error**-2 if paths is None else min(error**-2, max(paths / 4, FEWEST_ALARMS))
         tests = MOST_TESTS if paths is None else paths * steady
         simulated = max(tests / alarms, 2.0, widest / 3)
-        if source.length > 1:
+        if source.length > 1 and references != "direct":
             simulated = min(simulated, max(count / BLOCK_ALARMS, TAIL_WINDOWS * widest))
         simulated = min(ert, simulated)
+        if references == "direct" and simulated < ert:
+            raise InputError(
+                f"ert={ert:g} is too rare for a reference with so few distinct values: alarms once in {simulated:.3g} "
+                "can be simulated, and the statistic's few values leave no tail from which to extrapolate. Ask for a "
+                "shorter expected run time, or give more paths=..., or a wider window."
+            )
         ring = _rings(simulated, widest, steady)
         if paths is not None and paths * ring < FEWEST_ALARMS / 2:
             raise InputError(

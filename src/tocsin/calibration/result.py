@@ -17,8 +17,9 @@ from tocsin.errors import InputError
 LEVEL = 0.9
 """Intervals hold the truth with this probability, if nothing else is asked for."""
 
-ROUNDS = 20
-"""With a guarantee thresholds depend on errors, and errors on thresholds; both settle long before."""
+ROUNDS, SETTLED, FARTHEST_REACH = 50, 1e-6, 10.0
+"""With a guarantee thresholds depend on errors, and errors on thresholds: when both have settled, and when they never
+will (thresholds for a run time e^10 times as long would be no use)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -132,14 +133,24 @@ class Calibration(Thresholds):
     def guaranteed(self, probability: float) -> Calibration:
         """The same, with thresholds so high that the true expected run time is `ert` or more with this probability."""
         moved = self
+        if self.errors is None:
+            raise InputError(
+                f"guarantee={probability:g}: calibration={self.mode!r} makes no promise, so there is none to "
+                "guarantee. Leave it out, or choose calibration='steady'."
+            )
         for _ in range(ROUNDS):
-            if moved.errors is None or not math.isfinite(moved.errors.total):
-                raise InputError(
-                    "No guarantee can be given: how far the true expected run time may be from the promise is not "
-                    "known. Give more paths=..., or a larger reference."
-                )
-            moved = self.aimed_at(self.ert * math.exp(moved.errors.quantile(probability)))
-        return replace(moved, guarantee=probability)
+            assert moved.errors is not None
+            reach = moved.errors.quantile(probability)
+            if not reach < FARTHEST_REACH:
+                break
+            before, moved = moved, self.aimed_at(self.ert * math.exp(reach))
+            if abs(math.log(moved.nominal / before.nominal)) < SETTLED:
+                return replace(moved, guarantee=probability)
+        raise InputError(
+            f"guarantee={probability:g} cannot be given for ert={self.ert:g}: the true expected run time could be "
+            "shorter by any factor, for all that is known. Give a larger reference or more paths=..., or ask for less: "
+            f"alarms once in {self.simulated:.3g} are simulated, and rarer ones extrapolated."
+        )
 
     @property
     def points_to_halve(self) -> int | None:

@@ -33,6 +33,10 @@ SPREAD_BLOCK = 8
 PILOT, MAIN, SPREAD, CONTROLS = 1, 2, 7, 10
 """Which part of a calibration a block's seed is for."""
 
+SEEN_BEYOND, FEWEST_MAXIMA = 10, 100
+"""Levels that are passed so many times more rarely than the threshold are read off the simulation too, and the maxima
+that are left for a tail beyond them."""
+
 CONTROLS_PER_ALARM = 4
 """Other windows that each one that rang is compared with."""
 
@@ -162,8 +166,13 @@ class Simulation:
         # Blocks show the same extremes again and again: those of the reference, which has count / ERT of them.
         held = source.count * self.plan.alpha if source.length > 1 else np.inf
         weight = min(held / max(len(beyond), 1), 1.0)
-        tail = fit_tail(beyond, float(levels[-1]), self.plan.alpha, length, weight)
-        return RateCurve.of(passage_curve(own, step, value, length), tail)
+        passages = passage_curve(own, step, value, length)
+        if self.plan.simulated < self.plan.ert:
+            return RateCurve.of(passages, fit_tail(beyond, float(levels[-1]), self.plan.alpha, length, weight))
+        # Nothing is extrapolated but rarities: what was simulated serves as far as it can.
+        rate = self.plan.alpha * min(max(FEWEST_MAXIMA / max(len(beyond), 1), 1 / SEEN_BEYOND), 1.0)
+        start = passages.at_rate(rate).threshold
+        return RateCurve.of(passages, fit_tail(maxima[maxima > start], start, rate, length, weight))
 
     @property
     def _spread_blocks(self) -> int:
@@ -175,7 +184,7 @@ class Simulation:
         path, test = first_alarms(records, plan.edges, levels)
         made = np.full(plan.paths, plan.tests)
         made[path] = test + 1
-        # Windows to compare with: any of the tests that were made.
+        # Windows to compare with: those of any test that was made.
         rng = np.random.default_rng([self.seed, CONTROLS])
         which = np.sort(rng.integers(0, made.sum(), CONTROLS_PER_ALARM * len(path)))
         ends = np.cumsum(made)

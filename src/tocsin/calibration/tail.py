@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import bisect
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -22,9 +21,11 @@ DEPTH = 30.0
 SHAPE_SPREAD = 0.2
 """Shapes of tails are taken to be of this size before the data are seen; a few hundred maxima outweigh it."""
 
-FARTHEST_SHAPE = 0.9
-STEP = 1e-3
-"""For second derivatives of the likelihood."""
+FARTHEST_SHAPE, LEAST_SHAPE, NO_SHAPE = 0.9, -0.45, 1e-6
+"""Shapes that are looked for; that from which on standard errors exist (-1/2); and what is taken for 0."""
+
+LEAST_INSIDE = 1e-3
+"""Beyond the end of a finite tail errors are those just before it."""
 
 
 @dataclass(frozen=True)
@@ -47,22 +48,25 @@ class Tail:
     def level(self, log_rate: float) -> float:
         """The value passed at a rate no larger than that at `start`."""
         depth = self.log_rate - log_rate
-        reach = depth if abs(self.shape) * depth < 1e-9 else math.expm1(self.shape * depth) / self.shape
+        reach = depth if abs(self.shape) < NO_SHAPE else math.expm1(self.shape * depth) / self.shape
         return self.start + self.scale * reach
 
     def error(self, value: float) -> float:
         """Standard error of the log rate at a value, besides that of the rate at `start`."""
         y = max(value - self.start, 0.0) / self.scale
-        gradient = [
-            (_fall(y * math.exp(-STEP), self.shape) - _fall(y * math.exp(STEP), self.shape)) / (2 * STEP),
-            (_fall(y, self.shape + STEP) - _fall(y, self.shape - STEP)) / (2 * STEP),
-        ]
-        return float(np.sqrt(np.array(gradient) @ self.errors @ np.array(gradient)))
+        if y == 0:
+            return 0.0
+        if not np.isfinite(self.errors).all():
+            return math.inf
+        inside = max(1 + self.shape * y, LEAST_INSIDE)
+        by_shape = y**2 / 2 if abs(self.shape) < NO_SHAPE else (math.log(inside) / self.shape - y / inside) / self.shape
+        gradient = np.array([y / inside, by_shape])
+        return float(np.sqrt(gradient @ self.errors @ gradient))
 
 
 def _fall(y: Array | float, shape: float) -> Array:
     """log(rate(start) / rate), y scales beyond the start."""
-    if abs(shape) < 1e-9:
+    if abs(shape) < NO_SHAPE:
         return np.asarray(y, dtype=np.float64)
     with np.errstate(divide="ignore"):
         return np.asarray(np.log1p(np.maximum(shape * np.asarray(y), -1.0)) / shape)
@@ -82,7 +86,7 @@ def fit_tail(maxima: Float64Array, start: float, rate: float, tests: float, weig
     size = float(excess.mean()) if len(excess) else 0.0
     if not size > 0:
         # No maximum beyond the start, or all in one place: nothing says how the tail falls.
-        return Tail(start, math.log(rate), max(abs(start), 1.0) * 1e-6, 0.0, np.zeros((2, 2)))
+        return Tail(start, math.log(rate), max(abs(start), 1.0) * 1e-6, 0.0, np.full((2, 2), np.inf))
 
     def objective(parameters: Float64Array) -> float:
         scale, shape = math.exp(parameters[0]) * size, parameters[1]
@@ -96,22 +100,20 @@ def fit_tail(maxima: Float64Array, start: float, rate: float, tests: float, weig
     from scipy import optimize  # slow to import, and needed by fits alone
 
     best = optimize.minimize(objective, np.zeros(2), method="Nelder-Mead", options={"xatol": 1e-5, "fatol": 1e-7}).x
-    return Tail(start, math.log(rate), math.exp(best[0]) * size, float(best[1]), _covariance(objective, best))
+    shape = float(best[1])
+    errors = _covariance(shape, weight * len(excess))
+    if abs(shape) > 0.99 * FARTHEST_SHAPE:
+        errors = np.full((2, 2), np.inf)  # no tail of this kind: atoms, or a handful of maxima
+    return Tail(start, math.log(rate), math.exp(best[0]) * size, shape, errors)
 
 
-def _covariance(loss: Callable[[Float64Array], float], at: Float64Array) -> Float64Array:
-    """The inverse of the matrix of second derivatives."""
-    e = STEP * np.eye(2)
-    second = np.empty((2, 2))
-    for i in range(2):
-        for j in range(2):
-            second[i, j] = (
-                loss(at + e[i] + e[j]) - loss(at + e[i] - e[j]) - loss(at - e[i] + e[j]) + loss(at - e[i] - e[j])
-            ) / (4 * STEP**2)
-    values, vectors = np.linalg.eigh((second + second.T) / 2)
-    # At the end of a finite tail the likelihood has an edge; there the prior's width is all that is known.
-    values = np.maximum(values, 1 / SHAPE_SPREAD**2)
-    return np.asarray(vectors @ np.diag(1 / values) @ vectors.T)
+def _covariance(shape: float, maxima: float) -> Float64Array:
+    """Of (log scale, shape): the inverse of the expected information (Smith 1987) and of what was known before."""
+    shape = max(shape, LEAST_SHAPE)
+    cross = 1 / ((1 + shape) * (1 + 2 * shape))
+    information = maxima * np.array([[1 / (1 + 2 * shape), cross], [cross, 2 * cross]])
+    information[1, 1] += SHAPE_SPREAD**-2
+    return np.asarray(np.linalg.inv(information), dtype=np.float64)
 
 
 @dataclass(frozen=True, eq=False)

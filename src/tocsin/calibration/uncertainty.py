@@ -60,6 +60,8 @@ class Errors:
 
         Student's t, with the degrees of freedom of Welch and Satterthwaite, since errors are themselves estimated.
         """
+        if not math.isfinite(self.total):
+            return math.copysign(math.inf, level - 0.5)
         doubt = self.law**4 / self.law_freedom + self.reference**4 / (PAIRS - 1)
         freedom = max(self.total**4 / doubt, FEWEST_FREEDOM) if doubt > 0 else math.inf
         known = special.ndtri(level) if freedom > MOST_FREEDOM else special.stdtrit(freedom, level)
@@ -78,10 +80,10 @@ def first_alarms(records: Records, edges: Int64Array, levels: Float64Array) -> t
     return path, edges[records.stretch[rings][first]] + records.step[rings][first] - 1
 
 
-def law_error(rang: Int32Array, quiet: Int32Array, count: int, block: int) -> tuple[float, float]:
+def law_error(rang: Int32Array, tested: Int32Array, count: int, block: int) -> tuple[float, float]:
     """The error `law`, and its degrees of freedom.
 
-    rang: points of the windows that rang, (A, W).  quiet: of others that might have, (B, W).
+    rang: points of the windows that rang, (A, W).  tested: of windows at any test that was made, (B, W).
 
     count: of the reference points.
     block: points are drawn in contiguous blocks of this length; 1 if they are independent. Points that came together
@@ -89,21 +91,20 @@ def law_error(rang: Int32Array, quiet: Int32Array, count: int, block: int) -> tu
     """
     if len(rang) < 2:
         return math.inf, FEWEST_FREEDOM
-    (mean, noise), (usual, usual_noise) = _mean_credit(rang, count, block), _mean_credit(quiet, count, block)
+    (mean, noise), (usual, usual_noise) = _mean_credit(rang, count, block), _mean_credit(tested, count, block)
     squares = _block_sums(mean - usual, block) ** 2 / block
     each = (noise + usual_noise) / len(squares)
-    total = float(squares.sum()) - noise - usual_noise
-    if total <= 0:
-        return 0.0, math.inf
-    # The variance of a sum of squares, in blocks that overlap, and that of the noise that was taken off.
+    # An estimate that is lost in the noise that was taken off says only that the truth is no larger than that noise.
+    unseen = 2 * len(squares) * block * each**2
+    total = max(float(squares.sum()) - noise - usual_noise, math.sqrt(unseen))
+    # The variance of a sum of squares, in blocks that overlap.
     fourth = block * max(float((squares**2).sum()) - 6 * each * total - 3 * len(squares) * each**2, 0.0)
-    variance = fourth + 4 * each * block * total + 2 * len(squares) * block * each**2
-    return math.sqrt(total), 2 * total**2 / variance
+    return math.sqrt(total), 2 * total**2 / (fourth + 4 * each * block * total + unseen)
 
 
 def _mean_credit(windows: Int32Array, count: int, block: int) -> tuple[Float64Array, float]:
-    """How often each point is in a window, on average, and what the noise of that adds to `_squared_block_sums`."""
-    number, credit = len(windows), _credit(windows)
+    """How often each point is in a window, on average, and what the noise of that adds to squared sums over blocks."""
+    number, credit = len(windows), _credit(windows) if block > 1 else np.ones(windows.shape)
     mean = np.bincount(windows.ravel(), weights=credit.ravel(), minlength=count) / number
     order = np.argsort(windows, axis=1)
     places, credit = np.take_along_axis(windows, order, 1), np.take_along_axis(credit, order, 1)

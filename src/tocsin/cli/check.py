@@ -63,6 +63,8 @@ def command(
     if columns is not None and stream is None:
         raise InputError("--columns chooses the columns of --stream; give both, or neither.")
     detector = Detector.load(file)
+    if stream is not None and detector.calibration_.mode == "fixed":
+        raise InputError(f"{file} was calibrated with 'fixed', which makes no promise for a stream to speak against.")
     facts, table = _facts(file, detector), _table(detector)
     run = None if stream is None else run_quietly(detector, _blocks(detector, file, stream, common.names(columns)))
     if run is not None and run.tests == 0:
@@ -159,7 +161,7 @@ def _run_facts(run: QuietRun) -> dict[str, Any]:
         "tests": run.tests,
         "alarms": run.alarms,
         "expected_alarms": run.expected,
-        "run_time_interval": [low, None if math.isinf(high) else high],
+        "run_time_interval": describe.finite([low, high]),
         "run_lengths": run.run_lengths.tolist(),
         "p_value": run.p_value,
         "evenness": run.evenness,

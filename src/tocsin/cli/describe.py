@@ -201,8 +201,8 @@ def facts(detector: Detector, rows: int, columns: int) -> dict[str, Any]:
         "thresholds": detector.thresholds_.tolist(),
         "nominal_ert": calibration.nominal,
         "guarantee": calibration.guarantee,
-        "interval": calibration.interval(),
-        "errors": None if calibration.errors is None else asdict(calibration.errors),
+        "interval": finite(calibration.interval()),
+        "errors": None if calibration.errors is None else finite(asdict(calibration.errors)),
         "points_to_halve": calibration.points_to_halve,
         "monte_carlo_error": calibration.error,
         "simulated_ert": calibration.simulated,
@@ -219,6 +219,15 @@ def facts(detector: Detector, rows: int, columns: int) -> dict[str, Any]:
     }
 
 
+def finite(value: Any) -> Any:
+    """The same with None for what is not finite, which JSON has no word for."""
+    if isinstance(value, dict):
+        return {name: finite(part) for name, part in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(part) for part in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def channel_facts(channel: Channel | None) -> dict[str, Any] | None:
     """A channel, for machines."""
     if channel is None:
@@ -232,6 +241,6 @@ def alarm_facts(outcome: Outcome) -> dict[str, Any]:
         "run_length": outcome.time,
         "statistic": outcome.statistic,
         "threshold": outcome.threshold,
-        "rarity": None if math.isnan(outcome.rarity) else outcome.rarity,
+        "rarity": finite(outcome.rarity),
         "channel": channel_facts(outcome.channel),
     }

@@ -17,7 +17,7 @@ from tocsin.calibration.plan import Mode
 from tocsin.cli import common, describe
 from tocsin.compute.arrays import Float64Array
 from tocsin.detector import Detector
-from tocsin.errors import DependenceWarning, InputError, ReferenceWarning
+from tocsin.errors import InputError, ReferenceWarning
 from tocsin.kernels import Gaussian
 from tocsin.samplers import Blocks, Independent, Sampler
 from tocsin.statistics import LSDD, MMD, MeanShift
@@ -29,6 +29,14 @@ SamplerName = Literal["auto", "independent", "blocks"]
 
 UNEVEN = 10
 """Columns whose spreads differ by more than this factor are worth a note."""
+
+OPTIONS = {
+    "window=... to choose yourself": "--window to choose yourself",
+    "sampler=Blocks(), or 'auto'": "--sampler blocks, or auto",
+    "sampler=Blocks()": "--sampler blocks",
+    "sampler=Independent()": "--sampler independent",
+}
+"""What is called so in Python, and what on the command line."""
 
 MOST_NAMES = 12
 """Names of columns shown."""
@@ -56,8 +64,8 @@ Draw = typer.Option(
 BlockLength = typer.Option(metavar="N", help="Rows in a block. Default: chosen from the reference.")
 Groups = typer.Option(
     metavar="COLUMN",
-    help="A column that names the recording, session or machine that a row is from: blocks never cross from one to the "
-    "next. It is not watched itself.",
+    help="A column with the number of the recording, session or machine that a row is from: blocks never cross from "
+    "one to the next. It is not watched itself.",
 )
 Guarantee = typer.Option(
     metavar="P", help="Raise thresholds so that the true run time is --ert or more with this probability, such as 0.9."
@@ -100,7 +108,7 @@ def command(
     'tocsin watch' needs.
 
     \b
-    Example:
+    Examples:
       tocsin fit reference.csv -o machine.tocsin --ert 5000 --columns flow,pressure
       tocsin fit runs.csv -o machine.tocsin --ert 1e6 --groups run --guarantee 0.9
     """
@@ -126,7 +134,7 @@ def command(
         warnings.simplefilter("always", ReferenceWarning)
         detector.fit(data.rows, groups=labels, workers=workers)
     detector.save(output)
-    notes = [*_notes(detector, data, statistic, default_windows=window is None), *_dependence_notes(caught)]
+    notes = [*_warned(caught), *_notes(detector, data, statistic)]
     if as_json:
         facts = describe.facts(detector, *data.rows.shape)
         typer.echo(json.dumps({"file": str(output), **facts, "names": data.columns, "notes": notes}))
@@ -171,17 +179,16 @@ def _sampler(name: SamplerName, length: int | None) -> Sampler | Literal["auto"]
     return Independent() if name == "independent" else Blocks(length)
 
 
-def _dependence_notes(caught: list[warnings.WarningMessage]) -> Iterator[str]:
-    """What the fit had to say about the order of the rows, in the words of the command line."""
+def _warned(caught: list[warnings.WarningMessage]) -> Iterator[str]:
+    """What the fit had to say about the reference, in the words of the command line; other warnings go their way."""
     for warning in caught:
-        if issubclass(warning.category, DependenceWarning):
-            text = str(warning.message)
-            text = text.replace("sampler=Blocks()", "--sampler blocks").replace(
-                "sampler=Independent()", "--sampler independent"
-            )
-            yield text[0].lower() + text[1:].removesuffix(".")
-        elif not issubclass(warning.category, ReferenceWarning):
+        if not issubclass(warning.category, ReferenceWarning):
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+            continue
+        text = str(warning.message)
+        for here, there in OPTIONS.items():
+            text = text.replace(here, there)
+        yield text[0].lower() + text[1:].removesuffix(".")
 
 
 def _statistic(name: StatisticName, widths: list[float] | None) -> Statistic:
@@ -196,21 +203,9 @@ def _statistic(name: StatisticName, widths: list[float] | None) -> Statistic:
     return MeanShift()
 
 
-def _notes(
-    detector: Detector, data: reading.Block, statistic: StatisticName, *, default_windows: bool
-) -> Iterator[str]:
+def _notes(detector: Detector, data: reading.Block, statistic: StatisticName) -> Iterator[str]:
     """What the user should know about this reference."""
     count, widest = len(data.rows), detector.windows_[-1]
-    dropped = [window for window in validation.DEFAULT_WINDOWS if window not in detector.windows_]
-    if default_windows and dropped:
-        were = "window {} was" if len(dropped) == 1 else "windows {} were"
-        reason = f"most runs would end, at --ert {describe.count(detector.ert)}, before such a window is full"
-        if count < _wanted(dropped[-1]):
-            reason = f"{dropped[-1]} asks for {_wanted(dropped[-1]):,} reference rows, and there are {count:,}"
-        yield (
-            f"{were.format(describe.listed(dropped))} left out: {reason}. Longer windows hear fainter changes; "
-            "--window overrides this."
-        )
     if count < _wanted(widest):
         yield (
             f"a window of {widest} on {count:,} reference rows loosens the promise: the true rate of false alarms can "

@@ -202,7 +202,7 @@ class Group:
     @property
     def width(self) -> float:
         """How wide intervals are, relative to those that the true spread would give."""
-        return float(np.mean(self.reach) / (NORMAL * self.spread)) if self.spread > 0 else np.inf
+        return float(np.sqrt(np.mean(self.reach**2)) / (NORMAL * self.spread)) if self.spread > 0 else np.inf
 
 
 def summarise(groups: dict[str, Table], first: str) -> list[str]:

@@ -111,6 +111,7 @@ def draw(tables: Tables, _folder: Path) -> str:
         others = [float(row["art"]) for row in rows if row["process"] == process and row["sampler"] == "independent"]
         art, reach = (np.array([row[name] for row in own], dtype=np.float64) for name in ("art", "reach"))
         off, noise = np.log(art / ERT), float(own[0]["runs"]) ** -0.5
+        error = off.std(ddof=len(off) > 1) / np.sqrt(len(off))
         held = np.abs(off) <= np.hypot(reach, NORMAL * noise)
         covered += held.tolist()
         spread = np.sqrt(np.maximum(off.var(ddof=1) - noise**2, 0)) if len(off) > 1 else np.nan
@@ -118,7 +119,7 @@ def draw(tables: Tables, _folder: Path) -> str:
         blocks, guards = (sorted({int(row[name]) for row in own}) for name in ("block", "guard"))
         lines.append(
             f"| {process} | {_range(blocks)} | {_range(guards)} | {art.mean():.0f} "
-            f"| {off.mean():+.3f} ± {off.std() / np.sqrt(len(off)):.3f} | {spread:.3f} | {predicted:.3f} "
+            f"| {off.mean():+.3f} ± {error:.3f} | {spread:.3f} | {predicted:.3f} "
             f"| {held.sum()} of {len(held)} | {np.mean(others):.4g} |"
         )
     return "\n".join([*lines, "", f"Covered over all: {np.mean(covered):.0%} of {len(covered)}.", ""])

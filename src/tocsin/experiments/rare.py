@@ -110,7 +110,7 @@ def draw(tables: Tables, _folder: Path) -> str:
         spread = np.sqrt(np.maximum(off.var(ddof=1) - np.mean(noise**2), 0)) if len(off) > 1 else np.nan
         parts = sum(column[name] ** 2 for name in ("simulation", "law_error", "reference_error", "tail"))
         lines.append(
-            f"| {law} | {off.mean():+.2f} ± {off.std() / np.sqrt(len(off)):.2f} | {spread:.2f} "
+            f"| {law} | {off.mean():+.2f} ± {off.std(ddof=len(off) > 1) / np.sqrt(len(off)):.2f} | {spread:.2f} "
             f"| {np.sqrt(np.mean(parts)):.2f} | {np.sqrt(np.mean(column['tail'] ** 2)):.2f} "
             f"| {column['shape'].min():+.2f} to {column['shape'].max():+.2f} | {held.sum()} of {len(held)} |"
         )

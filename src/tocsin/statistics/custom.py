@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -107,10 +108,13 @@ class PreparedCustom:
 
     def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
         """Nothing is known of the function; rows of numbers are compared by their columns, each at its own scale."""
-        spread = self.points.std(0)
-        values = (self.points - self.points.mean(0)) / np.where(spread > 0, spread, 1)
-        products: Float64Array = (values[first] * values[second]).sum(1)
+        products: Float64Array = (self._standardised[first] * self._standardised[second]).sum(1)
         return products
+
+    @cached_property
+    def _standardised(self) -> Float64Array:
+        spread = self.points.std(0)
+        return np.asarray((self.points - self.points.mean(0)) / np.where(spread > 0, spread, 1))
 
     def live(self, kept: Int64Array | None) -> CustomLive:
         points = self.points if kept is None else choose(self.points, kept)
