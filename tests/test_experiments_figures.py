@@ -20,6 +20,9 @@ from tocsin.experiments.resampling import ESTIMATORS, SAMPLINGS, Reference
 from tocsin.experiments.window_sharing import WINDOW_SHARING, ks_distance, noise_floor
 from tocsin.statistics.lsdd import bumps_products, choose_regularisation
 
+# Of the independent references that an experiment draws, one in a hundred looks dependent.
+pytestmark = pytest.mark.filterwarnings("ignore::tocsin.DependenceWarning")
+
 QUICK = Options(seed=0, quick=True)
 COUNT, WINDOW, DIMENSION, SAMPLES = 12, 4, 2, 30
 
