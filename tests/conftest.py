@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
-from tocsin import compute
+from tocsin import compute, fitting
 from tocsin.calibration import dependence, plan, run
 
 settings.register_profile("tocsin", derandomize=True, deadline=None, max_examples=25)
@@ -25,10 +25,12 @@ def quick_fits() -> Iterator[None]:
     """Quick fits, for tests that make many of them and are not about what this leaves out.
 
     Few pilot paths, which only balance the channels against each other; few streams against all pseudo-references, so
-    intervals are rough; and so few random orders that no reference is found to depend on its own.
+    intervals are rough; few windows to look for atoms in; and so few random orders that no reference is found to depend
+    on its own.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "PILOT_PATHS", 100)
         patch.setattr(plan, "SPREAD_ALARMS", 10)
         patch.setattr(dependence, "PERMUTATIONS", 19)
+        patch.setattr(fitting, "ATOM_WINDOWS", 1000)
         yield

@@ -19,12 +19,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from tocsin import Detector, __version__
+from tocsin import DependenceWarning, Detector, __version__
 from tocsin.cli import app
 from tocsin.cli.stopping import stopper
 from tocsin.compute.arrays import Float64Array
 from tocsin.experiments import provenance
-from tocsin.experiments.catalogue import EXPERIMENTS
+from tocsin.experiments.catalogue import EXPERIMENTS, GROUPS
+from tocsin.quiet import run_quietly
 
 COMMAND = [sys.executable, "-c", "from tocsin.cli import main; main()"]
 PATIENCE = 30.0
@@ -109,6 +110,14 @@ def test_version_and_help() -> None:
         ("fit r.csv -o d.tocsin --ert 100 --columns x,z", "no column 'z'"),
         ("fit r.csv -o d.tocsin --ert 100 --statistic mean --width 1", "--width is for mmd and lsdd"),
         ("fit r.csv -o d.tocsin --ert 100 --statistic lsdd --width 1,2", "takes one width"),
+        ("fit r.csv -o d.tocsin --ert 100 --sampler bootstrap", "'blocks'"),
+        ("fit r.csv -o d.tocsin --ert 100 --block-length 9", "--block-length 9 is for --sampler blocks"),
+        ("fit r.csv -o d.tocsin --ert 100 --sampler blocks --block-length 0", "Blocks(length=0)"),
+        ("fit r.csv -o d.tocsin --ert 100 --sampler blocks --block-length 40", "Collect 400 observations"),
+        ("fit r.csv -o d.tocsin --ert 100 --groups z", "--groups z: there is no such column; there are x and y"),
+        ("fit r.csv -o d.tocsin --ert 100 --guarantee 2", "guarantee=2.0 must lie between 0.5 and 0.999"),
+        ("fit r.csv -o d.tocsin --ert 100 --guarantee 0.9 --no-interval", "A guarantee needs interval=True"),
+        ("fit r.csv -o d.tocsin --ert 100 --guarantee 0.9 --calibration fixed", "makes no promise"),
         ("fit r.csv -o r.csv --ert 100", "would overwrite the reference"),
         ("fit r.csv -o no/d.tocsin --ert 100", "Choose another folder"),
         ("fit r.csv -o . --ert 100", "it is a folder"),
@@ -117,8 +126,11 @@ def test_version_and_help() -> None:
         ("watch no.tocsin r.csv", "There is no file"),
         ("watch r.csv r.csv", "not a whole .tocsin file"),
         ("check r.csv", "not a whole .tocsin file"),
+        ("check r.csv --columns x", "--columns chooses the columns of --stream"),
+        ("check r.csv --plot r.txt", "must end in .png, .svg or .pdf"),
+        ("check r.csv --plot no/r.png", "Choose another folder"),
         ("reproduce", "NAME"),
-        ("reproduce table2", f"Nothing is called table2. Choose one of {', '.join(EXPERIMENTS)}, or all."),
+        ("reproduce table2", f"Nothing is called table2. Choose one of {', '.join([*EXPERIMENTS, *GROUPS])}."),
         ("reproduce problems --workers 0", "--workers one from 1 on"),
         ("reproduce problems --seed -1", "--seed is a whole number from 0 on"),
         ("reproduce problems --draw-only", "There is no reproduced/problems.csv"),
@@ -175,7 +187,8 @@ def test_fit_tells_what_is_promised(tmp_path: Path) -> None:
     assert "one false alarm in 400 observations" in words
     assert "300 rows of 2 columns" in words
     assert "the latest 8 and 25 observations" in words
-    assert "window 100 was left out: 100 asks for 1,000 reference rows, and there are 300." in words
+    assert "default windows left out: 100. A window needs 10 times as many reference points (there are 300)" in words
+    assert "--window to choose yourself" in words
     assert "column x varies" in words
     facts = json.loads(tocsin(*arguments, "--json", "--window", "8", "--columns", "y").stdout)
     assert facts["windows"] == [8]
@@ -192,6 +205,10 @@ def test_fit_tells_what_is_promised(tmp_path: Path) -> None:
         ("--width", "0.5,1", "--calibration", "paper", "--paths", "500"),
         ("--calibration", "fixed", "--paths", "500", "--workers", "1"),
         ("--error", "0.2"),
+        ("--no-interval",),
+        ("--sampler", "independent"),
+        ("--sampler", "blocks", "--block-length", "20"),
+        ("--guarantee", "0.8"),
     ],
 )
 def test_fit_and_check_know_every_option(tmp_path: Path, options: tuple[str, ...]) -> None:
@@ -202,7 +219,8 @@ def test_fit_and_check_know_every_option(tmp_path: Path, options: tuple[str, ...
     checked = tocsin("check", file)
     assert checked.exit_code == 0
     # A fixed threshold promises nothing that an interval could be about.
-    assert ("Monte Carlo error" if "fixed" in options else "90% interval") in checked.stdout
+    alone = {"fixed", "--no-interval"} & set(options)
+    assert ("Monte Carlo error" if alone else "90% interval") in checked.stdout
     assert tocsin("watch", file, "-", stdin=csv(STREAM)).exit_code == 1
 
 
@@ -234,6 +252,194 @@ def test_check_tells_all(file: Path) -> None:
     assert file.read_bytes() == before
 
 
+# What a fit is told of streams with a memory, and what it then tells
+
+
+def remembering(rows: int, seed: int) -> Float64Array:
+    """Two columns that depend on the row before."""
+    x = np.random.default_rng(seed).normal(size=(rows, 2))
+    for t in range(1, rows):
+        x[t] += 0.7 * x[t - 1]
+    return x
+
+
+def fit_facts(folder: Path, *options: object, stdin: str) -> dict[str, Any]:
+    """What `tocsin fit --json` tells."""
+    basics = ("fit", "-", "-o", folder / "d.tocsin", "--ert", "200", "--window", "5", "--paths", "2000", "--seed", "1")
+    result = tocsin(*basics, "--json", *options, stdin=stdin)
+    assert result.exit_code == 0, result.output
+    facts: dict[str, Any] = json.loads(result.stdout)
+    return facts
+
+
+def test_samplers_by_name(tmp_path: Path) -> None:
+    """'auto' looks at the rows and says what it saw, in the words of the command line; the others do as they say."""
+    rows = csv(remembering(1000, 0))
+    auto, blocks, single = (
+        fit_facts(tmp_path, "--sampler", name, stdin=rows) for name in ("auto", "blocks", "independent")
+    )
+    assert auto["block"] == blocks["block"] > 1
+    assert auto["thresholds"] == blocks["thresholds"]
+    assert auto["dependence"] == single["dependence"] == 0.01
+    assert (single["block"], single["guard"]) == (1, 0)
+    assert blocks["notes"] == []
+    assert f"blocks of {auto['block']} observations (--sampler blocks)" in auto["notes"][0]
+    assert "or give --sampler independent" in auto["notes"][0]
+    assert "Give --sampler blocks, or auto" in single["notes"][0]
+    given = fit_facts(tmp_path, "--sampler", "blocks", "--block-length", "33", stdin=rows)
+    assert given["block"] == 33
+    assert "blocks of 33 rows" in tocsin("check", tmp_path / "d.tocsin").stdout
+
+
+def test_groups_are_a_column_that_is_not_watched(tmp_path: Path) -> None:
+    """Wherever it stands, and whether or not other columns are chosen."""
+    rows, run = remembering(1000, 0), np.repeat(np.arange(10), 100)
+    lines = ["run,x,y", *(f"{g},{x!r},{y!r}" for g, (x, y) in zip(run, rows.tolist(), strict=True))]
+    facts = fit_facts(tmp_path, "--groups", "run", stdin="\n".join(lines))
+    assert facts["names"] == ["x", "y"]
+    saved = Detector.load(tmp_path / "d.tocsin")
+    np.testing.assert_array_equal(saved.reference_, rows)
+    with pytest.warns(DependenceWarning):
+        expected = Detector(200, window=5, paths=2000, seed=1).fit(rows, groups=run)
+    np.testing.assert_array_equal(saved.thresholds_, expected.thresholds_)
+    chosen = fit_facts(tmp_path, "--groups", "run", "--columns", "y", stdin="\n".join(lines))
+    assert chosen["names"] == ["y"]
+    np.testing.assert_array_equal(Detector.load(tmp_path / "d.tocsin").reference_, rows[:, 1:])
+
+
+def test_a_guarantee_is_told(tmp_path: Path) -> None:
+    """In the promise, and by how much thresholds are raised for it."""
+    plain = fit_facts(tmp_path, stdin=csv(REFERENCE))
+    facts = fit_facts(tmp_path, "--guarantee", "0.9", stdin=csv(REFERENCE))
+    assert (plain["guarantee"], facts["guarantee"]) == (None, 0.9)
+    assert plain["nominal_ert"] == plain["ert"] == facts["ert"] == 200
+    assert facts["nominal_ert"] > 200
+    assert facts["thresholds"][-1] > plain["thresholds"][-1]
+    words = " ".join(tocsin("check", tmp_path / "d.tocsin").stdout.split())
+    assert "one false alarm in 200 observations or more, with a probability of 0.9 over reference sets" in words
+
+
+def test_no_interval_is_told_if_none_is_asked_for(tmp_path: Path) -> None:
+    """The thresholds are the same."""
+    plain = fit_facts(tmp_path, stdin=csv(REFERENCE))
+    facts = fit_facts(tmp_path, "--no-interval", stdin=csv(REFERENCE))
+    assert (facts["interval"], facts["errors"], facts["points_to_halve"]) == (None, None, None)
+    low, high = plain["interval"]
+    assert low < 200 < high
+    assert set(plain["errors"]) >= {"simulation", "law", "reference", "tail"}
+    assert facts["thresholds"] == plain["thresholds"]
+
+
+# check --stream
+
+HELD_OUT = np.random.default_rng(3).normal(size=(3000, 2))
+
+
+def test_check_on_a_quiet_stream(fitted: Path, tmp_path: Path) -> None:
+    """What the library sees, a status of 0, and FILE as it was."""
+    before = fitted.read_bytes()
+    (tmp_path / "quiet.csv").write_text(csv(HELD_OUT))
+    result = tocsin("check", fitted, "--stream", tmp_path / "quiet.csv")
+    assert result.exit_code == 0, result.output
+    expected = run_quietly(Detector.load(fitted), [HELD_OUT])
+    words = " ".join(result.stdout.split())
+    assert f"{expected.alarms} alarms in 3,000 tests, where the promise means 10" in words
+    assert "consistent with the promise" in words
+    assert "NOT consistent" not in words
+    facts = json.loads(tocsin("check", fitted, "--stream", "-", "--json", stdin=csv(HELD_OUT)).stdout)
+    assert facts["ert"] == 300
+    assert facts["stream"] == {
+        "tests": 3000,
+        "alarms": expected.alarms,
+        "expected_alarms": 10.0,
+        "run_time_interval": list(expected.observed()),
+        "run_lengths": expected.run_lengths.tolist(),
+        "p_value": expected.p_value,
+        "evenness": expected.evenness,
+        "consistent": True,
+    }
+    assert fitted.read_bytes() == before
+
+
+def test_check_on_a_stream_that_is_not_quiet(fitted: Path) -> None:
+    """A status of 1, what is wrong, and the runs against the law that they should have."""
+    result = tocsin("check", fitted, "--stream", "-", stdin=csv(HELD_OUT + 1.0))
+    assert result.exit_code == 1
+    words = " ".join(result.stdout.split())
+    assert "NOT consistent with the promise" in words
+    assert "too many alarms" in words
+    assert "geometric run lengths" in words
+    facts = json.loads(tocsin("check", fitted, "--stream", "-", "--json", stdin=csv(HELD_OUT + 1.0)).stdout)
+    assert facts["stream"]["consistent"] is False
+    assert facts["stream"]["p_value"] < 0.001
+
+
+def test_check_on_a_stream_without_alarms(fitted: Path) -> None:
+    """No upper end to the run time; so few rows say little, and that is said."""
+    facts = json.loads(tocsin("check", fitted, "--stream", "-", "--json", stdin=csv(HELD_OUT[:20])).stdout)
+    assert facts["stream"]["alarms"] == 0
+    assert facts["stream"]["run_time_interval"][1] is None
+    words = " ".join(tocsin("check", fitted, "--stream", "-", stdin=csv(HELD_OUT[:20])).stdout.split())
+    assert "a stream of 6,000 rows or more would say much more" in words
+
+
+@pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
+@pytest.mark.parametrize(
+    "stream", [None, HELD_OUT, HELD_OUT[:20], HELD_OUT + 1.0], ids=["none", "quiet", "short", "loud"]
+)
+def test_check_draws(fitted: Path, tmp_path: Path, suffix: str, stream: Float64Array | None) -> None:
+    """The promise, and the runs of a stream beside it if there is one; whatever the verdict."""
+    plot = tmp_path / f"promise{suffix}"
+    options: tuple[object, ...] = () if stream is None else ("--stream", "-")
+    result = tocsin("check", fitted, "--plot", plot, *options, stdin=None if stream is None else csv(stream))
+    assert result.exit_code == (1 if stream is not None and stream.mean() > 0.5 else 0)
+    assert f"Drawn to {plot}." in "".join(result.stdout.splitlines())
+    head = {".png": b"\x89PNG", ".svg": b"<?xml", ".pdf": b"%PDF"}[suffix]
+    assert plot.read_bytes().startswith(head)
+    assert [path.name for path in tmp_path.iterdir()] == [plot.name]
+
+
+def test_check_draws_what_is_extrapolated(tmp_path: Path) -> None:
+    """A threshold beyond all that was simulated is in the picture too."""
+    Detector(1e6, window=5, paths=500, seed=0).fit(REFERENCE).save(tmp_path / "d.tocsin")
+    result = tocsin("check", tmp_path / "d.tocsin", "--plot", tmp_path / "promise.svg")
+    assert result.exit_code == 0
+    assert "extrapolated from alarms once in" in " ".join(result.stdout.split())
+    assert (tmp_path / "promise.svg").stat().st_size > 5000
+
+
+def test_check_asks_for_matplotlib_first(fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before the stream is read."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    result = tocsin("check", fitted, "--plot", tmp_path / "a.png")
+    assert result.exit_code == 2
+    assert "pip install 'tocsin[plot]'" in result.stderr
+
+
+def test_streams_that_cannot_be_checked(fitted: Path, tmp_path: Path) -> None:
+    """Other columns, too few rows, a row that is none, and a detector that promises nothing."""
+    wide = "time,x,y\n" + "".join(f"{i},{x!r},{y!r}\n" for i, (x, y) in enumerate(HELD_OUT.tolist()))
+    result = tocsin("check", fitted, "--stream", "-", stdin=wide)
+    assert result.exit_code == 2
+    assert "standard input has 3 columns" in result.stderr
+    assert tocsin("check", fitted, "--stream", "-", "--columns", "x,y", stdin=wide).exit_code == 0
+    cold = tmp_path / "cold.tocsin"
+    tocsin("fit", "-", "-o", cold, "--start", "cold", *FIT, stdin=csv(REFERENCE))
+    for file, text, message in (
+        (cold, csv(HELD_OUT[:19]), "standard input is too short for a single test; give more rows"),
+        (fitted, csv(HELD_OUT) + "nan,1\n", "column 'x' holds nan"),
+    ):
+        result = tocsin("check", file, "--stream", "-", stdin=text)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert message in result.stderr
+    assert tocsin("check", cold, "--stream", "-", stdin=csv(HELD_OUT[:20])).exit_code == 0
+    fixed = tmp_path / "fixed.tocsin"
+    tocsin("fit", "-", "-o", fixed, "--calibration", "fixed", *FIT, stdin=csv(REFERENCE))
+    result = tocsin("check", fixed, "--stream", "-", stdin=csv(HELD_OUT))
+    assert result.exit_code == 2
+    assert "makes no promise" in result.stderr
+
+
 # watch
 
 
@@ -253,6 +459,7 @@ def test_every_format_rings_as_the_library_does(fitted: Path, tmp_path: Path, ki
     assert len(expected) > 3
     result = tocsin("watch", fitted, source, "--json", stdin=stdin)
     assert alarms(result.stdout) == expected
+    assert all(json.loads(line)["rarity"] > 100 for line in result.stdout.splitlines()[:-1])
     assert json.loads(result.stdout.splitlines()[-1]) == {
         "event": "summary",
         "rows": len(STREAM),
@@ -271,6 +478,7 @@ def test_words_and_silence(fitted: Path) -> None:
     lines = tocsin("watch", fitted, "-", stdin=csv(STREAM)).stdout.splitlines()
     assert lines[0].startswith(f"ALARM at row {row}: run length {length}, statistic ")
     assert ", window " in lines[0]
+    assert "; by chance once in " in lines[0]
     assert lines[-1].startswith(f"400 rows: {len(lines) - 1} alarms, where chance alone would give 1.3 on average")
     silent = tocsin("watch", fitted, "-", "--quiet", stdin=csv(STREAM))
     assert (silent.output, silent.exit_code) == ("", 1)

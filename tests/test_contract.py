@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, is_dataclass
 from inspect import signature
 from itertools import pairwise
 from pathlib import Path
@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from tocsin import (
     LSDD,
     MMD,
+    Blocks,
     Custom,
     Detector,
     Gaussian,
@@ -182,6 +183,11 @@ REGISTRY = {
         [MMD(Gaussian()), LSDD(centres=4), MeanShift()], backend="numpy", window=4, paths=40, interval=False
     ),
     "MMD and Custom": entry([MMD(), Custom(largest_gap)], functions=True),
+    "MMD, blocks": entry(MMD(Gaussian()), sampler=Blocks(5, 2)),
+    "MMD, discrete, blocks": entry(MMD(Gaussian(width=1)), discrete, sampler=Blocks(5, 2)),
+    "LSDD and a kernel, blocks": entry([LSDD(centres=4), MMD(laplace)], sampler=Blocks(4, 2), functions=True),
+    "Custom, blocks": entry(Custom(largest_gap), sampler=Blocks(5), functions=True),
+    "MMD, guaranteed, rare": entry(MMD(Gaussian()), ert=1000, guarantee=0.6, paths=200),
     "ScanB": baseline(ScanB, samples=2000),
     "ScanB, plain": baseline(ScanB, samples=2000, correct_skewness=False, formula=True),
     # Far away, bumps see only that nothing is near: so short a window hears that at short run times alone.
@@ -212,11 +218,18 @@ def one_by_one(detector: AnyDetector, stream: Any) -> list[str]:
     return exact(detector.update(x) for x in stream)
 
 
+def plain(node: Any) -> Any:
+    """A dataclass, and those in it, as dicts of lists: their repr is exact."""
+    if isinstance(node, np.ndarray):
+        return node.tolist()
+    if is_dataclass(node):
+        return {field.name: plain(getattr(node, field.name)) for field in fields(node)}
+    return node
+
+
 def what_is_known(detector: AnyDetector) -> list[str]:
     """Everything a user can ask a fitted detector, but for how long its fit took."""
-    calibration = detector.calibration_
-    found = {field.name: getattr(calibration, field.name) for field in fields(calibration) if field.name != "seconds"}
-    found["thresholds"] = detector.thresholds_.tolist()
+    found = {name: value for name, value in plain(detector.calibration_).items() if name != "seconds"}
     return [
         repr(value)
         for value in (found, detector.channels_, detector.windows_, detector.seed_, detector.time_, detector.alarm_)
@@ -615,12 +628,15 @@ class Fragile:
         return self.function(X, Y)
 
 
+BLOCKS = {"sampler": Blocks(5, 2)}
 Fragiles = Callable[[Fragile], Statistic | list[Statistic]]
-fragile_statistics: dict[str, tuple[Callable[[Any, Any], Any], Fragiles]] = {
-    "kernel": (laplace, lambda function: MMD(function)),
-    "function": (largest_gap, lambda function: Custom(function)),
-    "function and others": (largest_gap, lambda function: [MMD(), MeanShift(), Custom(function)]),
-    "kernel and others": (laplace, lambda function: [MeanShift(), MMD(function), LSDD()]),
+fragile_statistics: dict[str, tuple[Callable[[Any, Any], Any], Fragiles, dict[str, Any]]] = {
+    "kernel": (laplace, lambda function: MMD(function), {}),
+    "function": (largest_gap, lambda function: Custom(function), {}),
+    "function and others": (largest_gap, lambda function: [MMD(), MeanShift(), Custom(function)], {}),
+    "kernel and others": (laplace, lambda function: [MeanShift(), MMD(function), LSDD()], {}),
+    "kernel and others, blocks": (laplace, lambda function: [MeanShift(), MMD(function)], BLOCKS),
+    "function, blocks": (largest_gap, lambda function: Custom(function), BLOCKS),
 }
 fragile = pytest.mark.parametrize("name", fragile_statistics)
 errors = pytest.mark.parametrize("error", [RuntimeError("mine"), KeyboardInterrupt()], ids=["error", "interrupt"])
@@ -628,10 +644,10 @@ errors = pytest.mark.parametrize("error", [RuntimeError("mine"), KeyboardInterru
 
 def fragile_pair(name: str) -> tuple[AnyDetector, Fragile, AnyDetector, Entry]:
     """A detector that can be made to fail, its function, and an untouched twin of it."""
-    function, statistic = fragile_statistics[name]
+    function, statistic, options = fragile_statistics[name]
     breaking = Fragile(function)
-    registered = entry(statistic(breaking))
-    detector, twin = registered.fit(), entry(statistic(Fragile(function))).fit()
+    registered = entry(statistic(breaking), **options)
+    detector, twin = registered.fit(), entry(statistic(Fragile(function)), **options).fit()
     for each in (detector, twin):
         each.update_many(registered.stream(20))
     return detector, breaking, twin, registered
@@ -675,9 +691,9 @@ def test_a_failing_call_changes_nothing(name: str, error: BaseException, calls: 
 @errors
 def test_a_failing_first_fit_leaves_the_detector_unfitted(name: str, error: BaseException) -> None:
     """And it can be fitted when the function works again."""
-    function, statistic = fragile_statistics[name]
+    function, statistic, options = fragile_statistics[name]
     breaking = Fragile(function)
-    registered = entry(statistic(breaking))
+    registered = entry(statistic(breaking), **options)
     detector = registered.make()
     breaking.fail(error, 0)
     with pytest.raises(type(error)):
@@ -685,7 +701,7 @@ def test_a_failing_first_fit_leaves_the_detector_unfitted(name: str, error: Base
     with pytest.raises(NotFittedError):
         detector.reset()
     breaking.mend()
-    goes_on_like(detector.fit(registered.reference), entry(statistic(Fragile(function))).fit(), registered)
+    goes_on_like(detector.fit(registered.reference), entry(statistic(Fragile(function)), **options).fit(), registered)
 
 
 def _spoilt(function: Callable[[Any, Any], Any], value: float) -> Callable[[Any, Any], Any]:

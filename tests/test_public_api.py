@@ -7,6 +7,7 @@ import pickle
 import re
 import subprocess
 import sys
+from dataclasses import FrozenInstanceError
 from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
@@ -62,6 +63,21 @@ def test_errors_form_one_tree(name: str) -> None:
         "TocsinError": Exception,
     }
     assert issubclass(error, parents[name])
+
+
+def test_warnings_form_one_tree() -> None:
+    """Whoever silences `ReferenceWarning` silences all that a fit says of its reference."""
+    assert issubclass(tocsin.DependenceWarning, tocsin.ReferenceWarning)
+    assert issubclass(tocsin.ReferenceWarning, UserWarning)
+
+
+def test_samplers_are_values() -> None:
+    """Small, frozen, compared by what they say, and shown as they are written."""
+    assert repr(tocsin.Blocks(length=5)) == "Blocks(length=5, guard=None)"
+    assert tocsin.Blocks(5, 2) == tocsin.Blocks(length=5, guard=2)
+    assert tocsin.Independent() == tocsin.Independent()
+    with pytest.raises(FrozenInstanceError):
+        tocsin.Blocks().length = 3  # type: ignore[misc]
 
 
 def test_missing_extra_says_what_to_install() -> None:

@@ -7,14 +7,27 @@ import json
 import os
 import zipfile
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from tocsin import LSDD, MMD, Custom, Detector, Gaussian, InputError, MeanShift, StorageError, storage
+from tocsin import (
+    LSDD,
+    MMD,
+    Blocks,
+    Custom,
+    Detector,
+    Gaussian,
+    Independent,
+    InputError,
+    MeanShift,
+    StorageError,
+    storage,
+)
 from tocsin.compute.arrays import Array
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
@@ -104,14 +117,14 @@ FOREIGN: dict[str, bytes | dict[str, bytes]] = {
     "empty zip": {},
     "other zip": {"a.txt": b"hello"},
     "zip with our name": {"tocsin.json": b"hello"},
-    "JSON that is not ours": {"tocsin.json": b'{"format": "other", "version": 1}'},
+    "JSON that is not ours": {"tocsin.json": b'{"format": "other", "version": 2}'},
     "JSON without a format": {"tocsin.json": b"{}"},
     "JSON that is a list": {"tocsin.json": b"[1, 2]"},
     "JSON without a version": {"tocsin.json": b'{"format": "tocsin"}'},
     "version in words": {"tocsin.json": b'{"format": "tocsin", "version": "one"}'},
     "JSON that is not UTF-8": {"tocsin.json": b"\xff\xfe\xff"},
-    "nothing but a header": {"tocsin.json": b'{"format": "tocsin", "version": 1}'},
-    "an array that is none": {"tocsin.json": b'{"format": "tocsin", "version": 1}', "0.npy": b"hello"},
+    "nothing but a header": {"tocsin.json": b'{"format": "tocsin", "version": 2}'},
+    "an array that is none": {"tocsin.json": b'{"format": "tocsin", "version": 2}', "0.npy": b"hello"},
 }
 
 
@@ -162,6 +175,15 @@ def test_newer_version(file: Path) -> None:
     """A file of a later format says so, and is not said to be damaged."""
     _rewrite(file, {"version": storage.VERSION + 1})
     with pytest.raises(StorageError, match=rf"version {storage.VERSION + 1} .* reads up to {storage.VERSION}. Upgrade"):
+        Detector.load(file)
+
+
+def test_older_version(file: Path) -> None:
+    """What an earlier format held is not enough to go on with, and the remedy is told."""
+    _rewrite(file, {"version": storage.VERSION - 1})
+    with pytest.raises(
+        StorageError, match=rf"earlier Tocsin.* reads version {storage.VERSION}. Fit the detector again"
+    ):
         Detector.load(file)
 
 
@@ -269,6 +291,9 @@ def _stay_here() -> Iterator[None]:
         {"statistic": [MMD(Gaussian()), LSDD()]},
         {"start": "cold", "calibration": "paper"},
         {"backend": "numpy", "error": 0.5, "paths": 60},
+        {"sampler": Independent(), "interval": False},
+        {"sampler": Blocks(4, 2), "guarantee": 0.6},
+        {"sampler": Blocks(guard=1)},
     ],
     ids=str,
 )
@@ -278,17 +303,60 @@ def test_options_come_back(options: dict[str, Any], tmp_path: Path) -> None:
     detector.save(tmp_path / "a.tocsin")
     loaded = Detector.load(tmp_path / "a.tocsin")
     assert repr(loaded) == repr(detector)
-    names = ("ert", "window", "calibration", "start", "error", "paths", "seed", "backend", "statistic")
+    names = list(signature(Detector).parameters)
+    assert len(names) == 12
     assert {name: getattr(loaded, name) for name in names} == {name: getattr(detector, name) for name in names}
     assert loaded.fit(ROWS).thresholds_.tolist() == detector.thresholds_.tolist()
 
 
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"guarantee": 0.6, "ert": 1e4}, {"sampler": Blocks(4, 2)}, {"interval": False}, {"calibration": "fixed"}],
+    ids=str,
+)
+def test_all_of_a_calibration_comes_back(options: dict[str, Any], tmp_path: Path) -> None:
+    """To the last bit: the curve of rarities and its tail, errors by cause, and how streams were drawn."""
+    detector = fitted(**options)
+    detector.save(tmp_path / "a.tocsin")
+    before, after = detector.calibration_, Detector.load(tmp_path / "a.tocsin").calibration_
+    for field in fields(before):
+        if field.name not in ("curve", "thresholds"):
+            assert repr(getattr(after, field.name)) == repr(getattr(before, field.name)), field.name
+    assert after.thresholds.tolist() == before.thresholds.tolist()
+    assert after.curve is not None
+    assert before.curve is not None
+    assert after.curve.values.tolist() == before.curve.values.tolist()
+    assert after.curve.log_rates.tolist() == before.curve.log_rates.tolist()
+    assert repr(after.curve.tail) == repr(before.curve.tail)
+    assert after.curve.tail.errors.tolist() == before.curve.tail.errors.tolist()
+    assert after.interval() == before.interval()
+    assert after.points_to_halve == before.points_to_halve
+
+
+def test_groups_come_back(tmp_path: Path) -> None:
+    """Warm starts are drawn from within them, by a detector that is loaded too."""
+    groups = np.repeat(["a", "b"], [15, 25])
+    options: dict[str, Any] = {"ert": 30, "window": 5, "sampler": Blocks(4, 2), "paths": 600, "seed": 1}
+    detector = Detector(**options).fit(ROWS, groups=groups)
+    detector.save(tmp_path / "a.tocsin")
+    loaded = Detector.load(tmp_path / "a.tocsin")
+    for each in (detector, loaded):
+        assert each._fitted is not None
+        assert each._fitted.edges is not None
+        assert each._fitted.edges.tolist() == [0, 15, 40]
+    for _ in range(3):
+        for each in (detector, loaded):
+            each.reset()
+        assert repr(loaded.update(STREAM[0])) == repr(detector.update(STREAM[0]))
+
+
 def test_the_alarm_comes_back(tmp_path: Path) -> None:
-    """With its time and the channel that spoke."""
+    """With its time, its rarity and the channel that spoke."""
     detector = fitted()
     detector.update_many(STREAM + 5)
     detector.save(tmp_path / "a.tocsin")
     assert detector.alarm_ is not None
+    assert detector.alarm_.rarity > 10
     assert Detector.load(tmp_path / "a.tocsin").alarm_ == detector.alarm_
 
 

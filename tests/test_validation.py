@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tocsin import LSDD, MMD, Custom, Detector, Gaussian, InputError, MeanShift, validation
+from tocsin import LSDD, MMD, Blocks, Custom, Detector, Gaussian, InputError, MeanShift, validation
 from tocsin.calibration.normalise import Normaliser
 from tocsin.calibration.result import Calibration
 from tocsin.calibration.run import Simulation
@@ -31,6 +31,11 @@ def everywhere(value: Any) -> Array:
     spoilt = ROWS.copy()
     spoilt[3, 1] = value
     return spoilt
+
+
+def _any(value: Any) -> Any:
+    """A value of the wrong type, past the type checker."""
+    return value
 
 
 # Options of a detector
@@ -67,6 +72,22 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"paths": True}, r"paths=True must be a whole number"),
     ({"paths": 20, "calibration": "paper"}, r"paths=20 is too few for ert=30: .* Give paths=600 or more"),
     ({"paths": 20, "calibration": "fixed"}, r"paths=20 is too few for ert=30: .* or calibration='steady'"),
+    ({"paths": 20}, r"paths=20 is too few: .* thresholds would rest on \d\.\d alarms\. Give \d+ or more, or none"),
+    ({"sampler": "blocks"}, r"sampler='blocks' is unknown; give 'auto', Independent\(\) or Blocks\(\)"),
+    ({"sampler": Blocks}, r"Blocks'> is unknown; give 'auto', Independent\(\) or Blocks\(\)"),
+    ({"sampler": None}, r"sampler=None is unknown; give 'auto'"),
+    ({"sampler": Blocks(0)}, r"Blocks\(length=0\): must be a whole number from 1 on, or None to have it chosen"),
+    ({"sampler": Blocks(_any(2.0))}, r"Blocks\(length=2\.0\): must be a whole number from 1 on"),
+    ({"sampler": Blocks(True)}, r"Blocks\(length=True\): must be a whole number"),
+    ({"sampler": Blocks(5, -1)}, r"Blocks\(guard=-1\): must be a whole number from 0 on"),
+    ({"sampler": Blocks(7)}, r"Blocks of 7 .* too long for a reference of 60: at least 10 must fit.*Collect 70 "),
+    ({"sampler": Blocks(5, 4)}, r"Blocks\(guard=4\) is too large for a reference of 60"),
+    ({"guarantee": 0.4}, r"guarantee=0\.4 must lie between 0\.5 and 0\.999"),
+    ({"guarantee": 1}, r"guarantee=1 must lie between 0\.5 and 0\.999"),
+    ({"guarantee": "high"}, r"guarantee='high' is a str; it must be a number"),
+    ({"guarantee": 0.9, "interval": False}, r"A guarantee needs interval=True: it is the interval that says how far"),
+    ({"guarantee": 0.9, "calibration": "fixed"}, r"guarantee=0\.9: calibration='fixed' makes no promise"),
+    ({"guarantee": 0.99, "ert": 1e9}, r"guarantee=0\.99 cannot be given for ert=1e\+09: .*larger reference"),
     ({"start": "hot"}, r"start='hot' is unknown; choose one of 'warm', 'cold'"),
     ({"start": None}, r"start=None is unknown; choose one of"),
     ({"calibration": "magic"}, r"calibration='magic' is unknown; choose one of 'steady', 'paper', 'fixed'"),
@@ -90,6 +111,13 @@ def test_workers(workers: Any) -> None:
     """A number of threads, or None."""
     with pytest.raises(InputError, match=f"workers={workers!r} must be a whole number from 1 on"):
         Detector(30, window=5, paths=60).fit(ROWS, workers=workers)
+
+
+def test_a_discrete_reference_has_no_tail_to_extrapolate_from() -> None:
+    """Alarms rarer than those simulated are refused, with what can be had."""
+    coins = (np.random.default_rng(1).random((200, 1)) < 0.3).astype(float)
+    with pytest.raises(InputError, match=r"ert=1e\+09 is too rare for a reference with so few distinct values: alarms"):
+        fitted(MMD(Gaussian()), coins, ert=1e9, paths=2000)
 
 
 @pytest.mark.parametrize("paths", [1, 2, 4, 8])
@@ -133,11 +161,6 @@ STATISTICS: list[tuple[Callable[[], object], str]] = [
     (lambda: fitted(MeanShift(direction=[1.0])), r"has 1 numbers for a reference of 2 columns; give one number per"),
     (lambda: fitted(LSDD(centres=49)), r"60 points is too small .* besides the 49 that the statistic sets aside"),
 ]
-
-
-def _any(value: Any) -> Any:
-    """A value of the wrong type, past the type checker."""
-    return value
 
 
 @pytest.mark.parametrize(("make", "message"), STATISTICS, ids=[message for _, message in STATISTICS])

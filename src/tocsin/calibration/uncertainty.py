@@ -3,9 +3,9 @@
 Let the reference z stand for the unknown law p. The live stream comes from p and meets z; the null streams came from z.
 
 - Streams from p instead of z. To first order this moves the log rate of alarms by a sum over reference points of
-  `influence` times sampling noise. A point's influence is how much more often it is in the windows that ring than in
-  others: the infinitesimal jackknife (Efron 2014), with the noise of the simulation taken off (Wager, Hastie and Efron
-  2014). Whatever the statistic: scale, heavy tails and gaps between the two laws are all in it.
+  `influence` times sampling noise. A point's influence is how much more often it is in windows that ring than in all
+  that are tested: the infinitesimal jackknife (Efron 2014), with the noise of the simulation taken off (Wager, Hastie
+  and Efron 2014). Whatever the statistic: scale, heavy tails and gaps between the two laws are all in it.
 - What is not linear in z - p: chiefly the squared gap between the means of stream and reference, which shifts every
   window's statistic for as long as the detector lives. It is the even part of what a pseudo-reference v does to the log
   rate, half the sum of that of v and of its reflection 2 - v; the odd part is the first effect again. All
@@ -84,7 +84,6 @@ def law_error(rang: Int32Array, tested: Int32Array, count: int, block: int) -> t
     """The error `law`, and its degrees of freedom.
 
     rang: points of the windows that rang, (A, W).  tested: of windows at any test that was made, (B, W).
-
     count: of the reference points.
     block: points are drawn in contiguous blocks of this length; 1 if they are independent. Points that came together
         were drawn once, and share the credit. Influences within a block add up, wherever blocks begin.
