@@ -56,12 +56,13 @@ def without_diagonal(K: Floats) -> Floats:
 
 def far(count: int, guard: int) -> NDArray[np.bool_]:
     """Which of so many points may be compared with which; (count, count)."""
-    return np.array([np.abs(np.arange(count) - j) > guard for j in range(count)])
+    return np.asarray(np.abs(np.subtract.outer(np.arange(count), np.arange(count))) > guard)
 
 
 def mean_kernels(K: Floats, guard: int) -> Floats:
     """rbar_j: the mean kernel of each point with those that it may be compared with."""
-    return np.array([row[others].mean() for row, others in zip(K, far(len(K), guard), strict=True)])
+    others = far(len(K), guard)
+    return np.asarray((K * others).sum(0) / others.sum(0))
 
 
 def mean_pair(K: Floats, guard: int) -> float:
@@ -198,9 +199,10 @@ def _apart(K: Floats, v: Indices, guard: int) -> float:
     return float((pairs * K).sum() / pairs.sum())
 
 
-def _means_across(K: Floats, v: Indices, guard: int) -> list[float]:
+def _means_across(K: Floats, v: Indices, guard: int) -> Floats:
     """c_j^g: the mean kernel of point j with those points of the pseudo-reference that it may be compared with."""
-    return [float(np.average(row, weights=v * met)) for row, met in zip(K.T, far(len(K), guard), strict=True)]
+    met = np.array(v)[:, None] * far(len(K), guard)
+    return np.asarray((K * met).sum(0) / met.sum(0))
 
 
 def _with_neutral_pairs(K: Floats, guard: int) -> Floats:

@@ -185,7 +185,7 @@ REGISTRY = {
     "MMD and Custom": entry([MMD(), Custom(largest_gap)], functions=True),
     "MMD, blocks": entry(MMD(Gaussian()), sampler=Blocks(5, 2)),
     "MMD, discrete, blocks": entry(MMD(Gaussian(width=1)), discrete, sampler=Blocks(5, 2)),
-    "LSDD and a kernel, blocks": entry([LSDD(centres=4), MMD(laplace)], sampler=Blocks(4, 2), functions=True),
+    "LSDD and MeanShift, blocks": entry([LSDD(centres=4), MeanShift()], sampler=Blocks(4, 2)),
     "Custom, blocks": entry(Custom(largest_gap), sampler=Blocks(5), functions=True),
     "MMD, guaranteed, rare": entry(MMD(Gaussian()), ert=1000, guarantee=0.6, paths=200),
     "ScanB": baseline(ScanB, samples=2000),
@@ -636,7 +636,6 @@ fragile_statistics: dict[str, tuple[Callable[[Any, Any], Any], Fragiles, dict[st
     "function and others": (largest_gap, lambda function: [MMD(), MeanShift(), Custom(function)], {}),
     "kernel and others": (laplace, lambda function: [MeanShift(), MMD(function), LSDD()], {}),
     "kernel and others, blocks": (laplace, lambda function: [MeanShift(), MMD(function)], BLOCKS),
-    "function, blocks": (largest_gap, lambda function: Custom(function), BLOCKS),
 }
 fragile = pytest.mark.parametrize("name", fragile_statistics)
 errors = pytest.mark.parametrize("error", [RuntimeError("mine"), KeyboardInterrupt()], ids=["error", "interrupt"])

@@ -91,8 +91,8 @@ def findings(law: Callable[[np.random.Generator, int], Float64Array], references
 def test_independent_points_are_seldom_called_dependent(
     law: Callable[[np.random.Generator, int], Float64Array],
 ) -> None:
-    """One reference in a hundred: of 300, 16 or more by chance once in 10^6. Sees a level of 9 %."""
-    assert findings(law, 300, SIGNIFICANT) < stats.binom.isf(RARE, 300, SIGNIFICANT)
+    """One reference in a hundred: of 300, more than 14 by chance once in 10^6. Sees a level of 9 %."""
+    assert findings(law, 300, SIGNIFICANT) <= stats.binom.isf(RARE, 300, SIGNIFICANT)
 
 
 @laws
@@ -101,26 +101,26 @@ def test_the_level_is_exact(
 ) -> None:
     """The true order is ranked like any other. With nine random ones it is the last of ten once in ten.
 
-    Of 2000 references, 267 or more by chance once in 10^6: sees a level of 15 % in place of 10 %.
+    Of 1200 references, more than 171 by chance once in 10^6: sees a level of 16 % in place of 10 %.
     """
     monkeypatch.setattr(module, "PERMUTATIONS", 9)
-    assert findings(law, 2000, 0.1) < stats.binom.isf(RARE, 2000, 0.1)
+    assert findings(law, 1200, 0.1) <= stats.binom.isf(RARE, 1200, 0.1)
 
 
 @pytest.mark.parametrize(
     "statistic", [MMD(), MMD(Gaussian()), LSDD(), MeanShift()], ids=["family", "MMD", "LSDD", "mean"]
 )
 def test_dependence_is_found(statistic: Statistic) -> None:
-    """A correlation of 0.3, in 500 points: in at least 24 of 30 references.
+    """A correlation of 0.3, in 500 points: in at least 22 of 30 references.
 
-    Where 97 in 100 are found, fewer are once in 10^6; sees a power of less than 60 %.
+    Where 97 in 100 are found, fewer are once in 10^6; sees a power of less than 55 %.
     """
     found = 0
     for seed in range(30):
         rng = np.random.default_rng([seed, 2])
         similarity = similarity_of(statistic, autoregressive(rng, 500, 0.3))
         found += dependence(similarity, one_group(500), 8, rng) <= SIGNIFICANT
-    assert found >= 24
+    assert found >= 22
 
 
 def test_a_slow_change_is_dependence_too() -> None:
@@ -133,7 +133,7 @@ def test_a_slow_change_is_dependence_too() -> None:
 def test_only_points_of_one_group_are_compared() -> None:
     """Pairs of independent points, each of whose second is the next one's first: dependent only across groups.
 
-    Of 40 references, 8 or more are found by chance once in 10^6 if groups are known; all are if they are not.
+    Of 40 references, more than 6 are found by chance once in 10^6 if groups are known; all are if they are not.
     """
     known, unknown = 0, 0
     for seed in range(40):
@@ -142,7 +142,7 @@ def test_only_points_of_one_group_are_compared() -> None:
         similarity = product(np.stack([steps[:-1], steps[1:]], axis=1).ravel())
         known += dependence(similarity, np.arange(0, 301, 2), 8, rng) <= SIGNIFICANT
         unknown += dependence(similarity, one_group(300), 8, rng) <= SIGNIFICANT
-    assert known < stats.binom.isf(RARE, 40, SIGNIFICANT)
+    assert known <= stats.binom.isf(RARE, 40, SIGNIFICANT)
     assert unknown == 40
 
 
@@ -298,7 +298,7 @@ def test_a_shuffled_reference_is_independent() -> None:
 
 
 def test_fits_to_independent_points_are_quiet() -> None:
-    """And draw them one by one, but for one in a hundred: of 25, 6 or more by chance once in 10^6."""
+    """And draw them one by one, but for one in a hundred: of 25, more than 5 by chance once in 10^6."""
     spoke = 0
     for seed in range(25):
         detector, messages = fit(np.random.default_rng([seed, 7]).normal(size=(300, 2)), seed=seed, paths=500)
@@ -306,7 +306,7 @@ def test_fits_to_independent_points_are_quiet() -> None:
         assert p_value is not None
         assert (detector.calibration_.block > 1) == (len(messages) == 1) == (p_value <= SIGNIFICANT)
         spoke += len(messages)
-    assert spoke < stats.binom.isf(RARE, 25, SIGNIFICANT)
+    assert spoke <= stats.binom.isf(RARE, 25, SIGNIFICANT)
 
 
 def test_groups_are_what_a_fit_looks_at() -> None:

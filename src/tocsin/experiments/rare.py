@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from tocsin.calibration.result import LEVEL
 from tocsin.detector import Detector
+from tocsin.errors import DependenceWarning
 from tocsin.experiments import laws
 from tocsin.experiments.base import Experiment, Options, Perform, Result, Table, Tables, Unit, generator
 from tocsin.experiments.intervals import NORMAL
@@ -47,7 +49,9 @@ class Extrapolation(Unit):
         detector = Detector(
             self.ert, sampler=Independent(), paths=self.paths, start="cold", seed=int(rng.integers(2**31))
         )
-        detector.fit(law(rng, POINTS), workers=1, progress=False)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DependenceWarning)  # one reference in a hundred, by chance
+            detector.fit(law(rng, POINTS), workers=1, progress=False)
         (lengths,) = run_lengths([detector], law, rng, self.runs)
         calibration = detector.calibration_
         assert calibration.errors is not None
