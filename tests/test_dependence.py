@@ -101,7 +101,7 @@ def test_the_level_is_exact(
 ) -> None:
     """The true order is ranked like any other. With nine random ones it is the last of ten once in ten.
 
-    Of 1200 references, more than 171 by chance once in 10^6: sees a level of 16 % in place of 10 %.
+    Of 1200 references, more than 172 by chance once in 10^6: sees a level of 16 % in place of 10 %.
     """
     monkeypatch.setattr(module, "PERMUTATIONS", 9)
     assert findings(law, 1200, 0.1) <= stats.binom.isf(RARE, 1200, 0.1)

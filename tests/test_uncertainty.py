@@ -301,3 +301,10 @@ def test_quantiles_of_errors(errors: Errors) -> None:
     assert errors.quantile(0.95) <= 2.3534 * errors.total  # that of three degrees of freedom
     exact = replace(errors, law_freedom=math.inf, reference=0.0)
     assert exact.quantile(0.95) == pytest.approx(1.644854 * exact.total)
+
+
+def test_an_error_that_is_not_known_has_no_bounds() -> None:
+    """One of them is enough."""
+    for name in ("simulation", "law", "reference", "tail"):
+        unknown = replace(Errors(0.1, 0.1, 0.1, 0.1), **{name: math.inf})
+        assert (unknown.quantile(0.95), unknown.quantile(0.05)) == (math.inf, -math.inf)

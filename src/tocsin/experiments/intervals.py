@@ -52,7 +52,7 @@ CELLS = {
     (500, 1024): 12,
     (2000, 128): 10,
     (2000, 1024): 10,
-    (10_000, 128): 3,
+    (10_000, 128): 6,
     (10_000, 1024): 3,
 }
 """Reference points and expected run time to configurations per law."""
