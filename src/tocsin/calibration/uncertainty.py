@@ -18,7 +18,6 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import special
 
 from tocsin.calibration.recursion import Records
 from tocsin.compute.arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
@@ -60,6 +59,8 @@ class Errors:
 
         Student's t, with the degrees of freedom of Welch and Satterthwaite, since errors are themselves estimated.
         """
+        from scipy import special  # watching needs neither this nor the time to import it
+
         if not math.isfinite(self.total):
             return math.copysign(math.inf, level - 0.5)
         doubt = self.law**4 / self.law_freedom + self.reference**4 / (PAIRS - 1)
@@ -153,8 +154,8 @@ class Spread:
         return math.sqrt(max(float(even.var(ddof=1) - noise), 0.0))
 
     def _even(self, chosen: BoolArray) -> Float64Array:
-        # Half an alarm more, so that none at all is no infinity.
-        log_rate = np.log((self.alarms[chosen].sum(0) + 0.5) / self.tests[chosen].sum(0))
+        # Half an alarm more, and a test at least, so that none at all is no infinity.
+        log_rate = np.log((self.alarms[chosen].sum(0) + 0.5) / np.maximum(self.tests[chosen].sum(0), 1))
         even: Float64Array = (log_rate[:PAIRS] + log_rate[PAIRS:]) / 2
         return np.asarray(even - even.mean())
 
