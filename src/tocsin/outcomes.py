@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import overload
 
 import numpy as np
 
+from tocsin.calibration.tail import RateCurve
 from tocsin.compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin.statistics.base import Channel
 
@@ -39,16 +41,21 @@ class Outcomes:
 
     Indexing or iterating gives `Outcome`s, slicing `Outcomes`.
 
-    loudest: index into `channels` of the channel that spoke.
+    loudest: index into `channels` of the channel that spoke.  curve: how rare each statistic is.
     """
 
     time: Int64Array
     alarm: BoolArray
     statistic: Float64Array
     threshold: Float64Array
-    rarity: Float64Array
     loudest: Int64Array
     channels: tuple[Channel, ...]
+    curve: RateCurve | None
+
+    @cached_property
+    def rarity(self) -> Float64Array:
+        """Of each observation, as in `Outcome`; looked up when it is asked for."""
+        return np.full(len(self), np.nan) if self.curve is None else self.curve.rarities(self.statistic)
 
     def __len__(self) -> int:
         return len(self.time)
@@ -62,8 +69,8 @@ class Outcomes:
     def __getitem__(self, i: int | slice) -> Outcome | Outcomes:
         if isinstance(i, slice):
             return Outcomes(
-                self.time[i], self.alarm[i], self.statistic[i], self.threshold[i], self.rarity[i], self.loudest[i],
-                self.channels,
+                self.time[i], self.alarm[i], self.statistic[i], self.threshold[i], self.loudest[i], self.channels,
+                self.curve,
             )  # fmt: skip
         full = not np.isnan(self.statistic[i])
         return Outcome(
@@ -71,7 +78,7 @@ class Outcomes:
             bool(self.alarm[i]),
             float(self.statistic[i]),
             float(self.threshold[i]),
-            float(self.rarity[i]),
+            self.curve.rarity(float(self.statistic[i])) if self.curve and full else float("nan"),
             self.channels[self.loudest[i]] if full else None,
         )
 
@@ -89,9 +96,9 @@ class Outcomes:
             np.concatenate([piece.alarm for piece in pieces]),
             np.concatenate([piece.statistic for piece in pieces]),
             np.concatenate([piece.threshold for piece in pieces]),
-            np.concatenate([piece.rarity for piece in pieces]),
             np.concatenate([piece.loudest for piece in pieces]),
             pieces[0].channels,
+            pieces[0].curve,
         )
 
     def __iter__(self) -> Iterator[Outcome]:

@@ -146,8 +146,7 @@ class Watcher(Generic[C]):
         statistic, loudest = fitted.normaliser.statistics(values, tie_breakers)
         statistic = np.where(test >= 0, statistic, np.nan)
         curve = fitted.calibration.curve
-        rarity = curve.rarities(statistic) if curve else np.full(count, np.nan)
-        outcomes = Outcomes(time, statistic > threshold, statistic, threshold, rarity, loudest, channels)
+        outcomes = Outcomes(time, statistic > threshold, statistic, threshold, loudest, channels, curve)
         fitted.time += count
         if fitted.alarm is None and outcomes.alarm.any():
             fitted.alarm = outcomes[int(np.flatnonzero(outcomes.alarm)[0])]
