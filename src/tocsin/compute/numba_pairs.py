@@ -69,9 +69,10 @@ def _total(values: Float32Array, row: int, start: int, stop: int) -> float:
 
 
 @jit
-def _leave_out(kernels: Float32Array, w: int, start: int, stop: int, size: int) -> None:
-    for j in range(max(start, 0), min(stop, size)):
-        kernels[w, j] = 0
+def _leave_out(kernels: Float32Array, start: int, stop: int, size: int) -> None:
+    for w in range(kernels.shape[0]):
+        for j in range(max(start, 0), min(stop, size)):
+            kernels[w, j] = 0
 
 
 @jit
@@ -88,9 +89,9 @@ def gaussian_row_sums(
             for j in range(0, size, STRIP):
                 distance_strip(points, start + j, queries, q, squares, 0, j)
             _all_widths(squares, 0, size, multipliers, kernels)
+            if own[q] >= 0:
+                _leave_out(kernels, own[q] - guard - start, own[q] + guard + 1 - start, size)
             for w in range(multipliers.size):
-                if own[q] >= 0:
-                    _leave_out(kernels, w, own[q] - guard - start, own[q] + guard + 1 - start, size)
                 sums[w, q] += _total(kernels, w, 0, size)
     return sums
 
@@ -139,9 +140,9 @@ def gaussian_block(
         for j in range(0, size, STRIP):
             distance_strip(points, start + j, queries, q, squares, 0, j)
         _all_widths(squares, 0, size, multipliers, kernels)
+        if own[q] >= 0:
+            _leave_out(kernels, own[q] - guard - start, own[q] + guard + 1 - start, size)
         for w in range(multipliers.size):
-            if own[q] >= 0:
-                _leave_out(kernels, w, own[q] - guard - start, own[q] + guard + 1 - start, size)
             block[w, q] = kernels[w]
     return block
 
