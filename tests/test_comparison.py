@@ -12,7 +12,7 @@ import pytest
 from tocsin.experiments import comparison
 from tocsin.experiments.base import Experiment, Options, Result, Row, Table, Tables, Unit
 from tocsin.experiments.comparison import BASELINE, ERTS, LAWS, PROMISED, Cell, Configuration, cells, problems_of
-from tocsin.experiments.comparison_figures import CALIBRATION, POWER, QQ, geometric_quantiles
+from tocsin.experiments.comparison_figures import CALIBRATION, POWER, QQ, smooth_geometric_quantiles
 from tocsin.experiments.laboratory import read_table, write_table
 from tocsin.experiments.laws import PROBLEMS
 from tocsin.experiments.methods import METHODS
@@ -70,7 +70,7 @@ def quantiles(method: str, law: str) -> Table:
         {"method": method, "law": law, "ert": ert, "mean": float(ert), "runs": 1000,
          "probability": float(probability), "length": float(length) + longer * ert}
         for ert in ERTS
-        for probability, length in zip(probabilities, geometric_quantiles(probabilities, ert), strict=True)
+        for probability, length in zip(probabilities, smooth_geometric_quantiles(probabilities, ert), strict=True)
     ]  # fmt: skip
 
 
@@ -177,7 +177,7 @@ def test_geometric_quantiles(mean: float) -> None:
     """P(T <= k) = 1 - (1 - 1 / mean)^k: at that probability the quantile is k."""
     lengths = np.arange(1, 20)
     probabilities = np.array([1 - (1 - 1 / mean) ** int(length) for length in lengths])
-    assert geometric_quantiles(probabilities, mean) == pytest.approx(lengths)
+    assert smooth_geometric_quantiles(probabilities, mean) == pytest.approx(lengths)
 
 
 @pytest.mark.parametrize(

@@ -52,8 +52,15 @@ def rarity_panel(axes: Axes, calibration: Calibration) -> None:
             label=f"{LEVEL:.0%} interval",
         )  # fmt: skip
     axes.axvline(calibration.threshold, color=MARKED, linewidth=0.8)
-    axes.plot(
-        [calibration.threshold], [calibration.nominal], "o", color=MARKED, label=f"ERT {calibration.nominal:,.4g}"
+    low, high = calibration.interval() or (calibration.nominal, calibration.nominal)
+    axes.errorbar(
+        [calibration.threshold],
+        [calibration.nominal],
+        yerr=[[calibration.nominal - low], [high - calibration.nominal]],
+        fmt="o",
+        capsize=3,
+        color=MARKED,
+        label=f"ERT {calibration.nominal:,.4g}",
     )
     axes.set(yscale="log", xlabel="statistic", ylabel="observations between false alarms")
     axes.legend(loc="lower right")

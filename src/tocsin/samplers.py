@@ -135,10 +135,7 @@ class InBlocks:
 
     def streams(self, rng: np.random.Generator, paths: int, length: int) -> Int32Array:
         out = np.empty((paths, length), np.int32)
-        # A stream begins with any point, anywhere in its block, so that joints fall on every test alike.
-        first = rng.integers(0, self.count, paths)
-        group = np.searchsorted(self.edges, first, side="right") - 1
-        last = np.minimum(first + rng.integers(1, self.length + 1, paths), self.edges[group + 1])
+        first, last = self._begin(rng, paths)
         filled, rows = np.zeros(paths, np.int64), np.arange(paths)
         while len(rows):
             size = np.minimum(last - first, length - filled[rows])
@@ -150,6 +147,12 @@ class InBlocks:
             rows = rows[unfinished]
             first, last = self._next(rng, first[unfinished], last[unfinished])
         return out
+
+    def _begin(self, rng: np.random.Generator, paths: int) -> tuple[Int64Array, Int64Array]:
+        """First blocks, each from any of its points on, so that joints fall on every test alike."""
+        first = rng.integers(0, self.count, paths)
+        group = np.searchsorted(self.edges, first, side="right") - 1
+        return first, np.minimum(first + rng.integers(1, self.length + 1, paths), self.edges[group + 1])
 
     def _next(self, rng: np.random.Generator, first: Int64Array, last: Int64Array) -> tuple[Int64Array, Int64Array]:
         """Blocks to follow these: a stream that repeats itself within a window would ring, and the truth does not."""
@@ -163,14 +166,14 @@ class InBlocks:
 
     def distinct(self, rng: np.random.Generator, paths: int, length: int, compute: Functions) -> Int32Array:
         out = np.empty((paths, length), np.int32)
-        for row in out:
+        for row, first, last in zip(out, *self._begin(rng, paths), strict=True):
             used, filled = np.zeros(self.count, dtype=bool), 0
             while filled < length:
-                first, last = (int(end[0]) for end in self.draw(rng, 1))
                 block = first + np.flatnonzero(~used[first:last])[: length - filled]
                 used[block] = True
                 row[filled : filled + len(block)] = block
                 filled += len(block)
+                first, last = (int(end[0]) for end in self.draw(rng, 1))
         return out
 
     def references(self, rng: np.random.Generator, copies: int) -> Float32Array:

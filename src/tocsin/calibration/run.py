@@ -37,6 +37,9 @@ SEEN_BEYOND, FEWEST_MAXIMA = 10, 100
 """Levels that are passed so many times more rarely than the threshold are read off the simulation too, and the maxima
 that are left for a tail beyond them."""
 
+THRESHOLD_SPREADS = 4
+"""How many standard deviations of the statistic a threshold is from its mean, about."""
+
 CONTROLS_PER_ALARM = 4
 """Other windows that each one that rang is compared with."""
 
@@ -176,7 +179,7 @@ class Simulation:
 
     @property
     def _spread_blocks(self) -> int:
-        return -(-self.plan.spread // SPREAD_BLOCK) if self.interval else 0
+        return -(-self.plan.spread // SPREAD_BLOCK)
 
     def _law_error(self, records: Records, levels: Float64Array) -> tuple[float, float]:
         """The streams are drawn once more, which is cheap, to see which points were in the windows that rang."""
@@ -212,7 +215,7 @@ class Simulation:
         plan = self.plan
         if not self._spread_blocks:
             # The squared gap of a mean of N points varies W / N times as much as that of a window.
-            spread = (levels[-1] - centre) / 4
+            spread = (levels[-1] - centre) / THRESHOLD_SPREADS
             return float(curve.slope(levels[-1]) * spread * plan.windows[-1] / plan.sampler.source.count)
         assert isinstance(plan.sampler, DrawnStreams)
         everyone = np.concatenate([np.arange(PAIRS), plan.sampler.copies + np.arange(PAIRS)]).astype(np.int32)

@@ -23,6 +23,18 @@ COLUMNS = typer.Option(
 )
 JSON = typer.Option("--json", help="Answer in JSON.")
 
+OPTIONS = {
+    "window=... to choose yourself": "--window to choose yourself",
+    "sampler=Blocks(), or 'auto'": "--sampler blocks, or auto",
+    "sampler=Blocks()": "--sampler blocks",
+    "sampler=Independent()": "--sampler independent",
+    "give Blocks(length=..., guard=...)": "give --sampler blocks --block-length",
+    "give Blocks(length=...)": "give --sampler blocks --block-length",
+    "give Independent()": "give --sampler independent",
+    "paths=...": "--paths",
+}
+"""What is called so in Python, and what on the command line."""
+
 TROUBLE = 2
 """Exit status when something is wrong, as in grep and diff; 0 and 1 are answers."""
 
@@ -35,8 +47,15 @@ def short_errors() -> Iterator[None]:
     except BrokenPipeError:
         raise
     except (TocsinError, OSError) as error:
-        typer.echo(f"tocsin: {error}", err=True)
+        typer.echo(f"tocsin: {in_options(str(error))}", err=True)
         raise typer.Exit(TROUBLE) from error
+
+
+def in_options(text: str) -> str:
+    """Advice for Python, in the words of the command line."""
+    for here, there in OPTIONS.items():
+        text = text.replace(here, there)
+    return text
 
 
 def must_be_writable(file: Path) -> None:

@@ -30,14 +30,6 @@ SamplerName = Literal["auto", "independent", "blocks"]
 UNEVEN = 10
 """Columns whose spreads differ by more than this factor are worth a note."""
 
-OPTIONS = {
-    "window=... to choose yourself": "--window to choose yourself",
-    "sampler=Blocks(), or 'auto'": "--sampler blocks, or auto",
-    "sampler=Blocks()": "--sampler blocks",
-    "sampler=Independent()": "--sampler independent",
-}
-"""What is called so in Python, and what on the command line."""
-
 MOST_NAMES = 12
 """Names of columns shown."""
 
@@ -185,9 +177,7 @@ def _warned(caught: list[warnings.WarningMessage]) -> Iterator[str]:
         if not issubclass(warning.category, ReferenceWarning):
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
             continue
-        text = str(warning.message)
-        for here, there in OPTIONS.items():
-            text = text.replace(here, there)
+        text = common.in_options(str(warning.message))
         yield text[0].lower() + text[1:].removesuffix(".")
 
 

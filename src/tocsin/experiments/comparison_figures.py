@@ -77,7 +77,7 @@ def draw_qq(tables: Tables, folder: Path) -> str:
             for law, line in zip(LAWS, ("-", ":"), strict=True):
                 for ert in ERTS:
                     probability, length, mean = _resolved(groups[method, law, ert], runs)
-                    theory = geometric_quantiles(probability, mean[0])
+                    theory = smooth_geometric_quantiles(probability, mean[0])
                     panel.plot(
                         theory / mean, length / mean, line, color=colours[ert], label=f"{law}, ERT {ert}", linewidth=1.1
                     )
@@ -103,10 +103,10 @@ def _resolved(points: list[tuple[float, float, float]], runs: int) -> Float64Arr
     return columns[:, columns[0] <= 1 - 1 / runs]
 
 
-def geometric_quantiles(probability: Float64Array, mean: float) -> Float64Array:
+def smooth_geometric_quantiles(probability: Float64Array, mean: float) -> Float64Array:
     """Of the geometric law on 1, 2, ... with this mean, interpolated between whole numbers.
 
-    >>> geometric_quantiles(np.array([0.5]), 2.0)
+    >>> smooth_geometric_quantiles(np.array([0.5]), 2.0)
     array([1.])
     """
     return np.asarray(np.log1p(-probability) / np.log1p(-1 / mean))

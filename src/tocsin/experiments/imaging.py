@@ -17,6 +17,7 @@ from tocsin.errors import InputError
 from tocsin.experiments import autoencoder, imaging_report, pictures
 from tocsin.experiments.base import Experiment, Options, Perform, Result, Row, Tables, Unit, generator
 from tocsin.kernels import Gaussian
+from tocsin.quiet import geometric_quantiles
 from tocsin.samplers import Independent
 from tocsin.statistics.mmd import MMD
 
@@ -243,7 +244,7 @@ def _quantiles(name: str, ert: int, results: list[Result]) -> list[Row]:
         for what in ("lengths", "delays")
     )
 
-    geometric = np.ceil(np.log1p(-LEVELS) / np.log1p(-1 / ert))
+    geometric = geometric_quantiles(LEVELS, ert)
     return [
         {
             "detector": name,

@@ -13,18 +13,17 @@ import numpy as np
 from scipy import special
 
 from tocsin.calibration.result import LEVEL
-from tocsin.compute.arrays import BoolArray, Float64Array
 from tocsin.detector import Detector
 from tocsin.errors import DependenceWarning
 from tocsin.experiments import laws
 from tocsin.experiments.base import Experiment, Options, Perform, Result, Table, Tables, Unit, generator
+from tocsin.experiments.coverage import Coverage, column
 from tocsin.experiments.runs import run_lengths
 from tocsin.figures import COLOURS, PAGE, figure
 from tocsin.samplers import Independent
 from tocsin.validation import default_windows
 
 GUARANTEE = 0.9
-NORMAL = float(special.ndtri((1 + LEVEL) / 2))
 
 SEEN: dict[str, laws.Law] = {
     "Gaussian": laws.gaussian,
@@ -137,93 +136,32 @@ def measure(options: Options, perform: Perform) -> Tables:
     return {"intervals": table}
 
 
-NUMBERS = (
-    "ert", "runs", "art", "guaranteed_art", "guaranteed_nominal", "simulation", "law_error", "reference_error", "reach",
-)  # fmt: skip
+ERRORS = ("simulation", "law_error", "reference_error")
 
 
-@dataclass(frozen=True)
-class Group:
-    """References of one kind.
+def kept(rows: Table) -> tuple[float, float]:
+    """The part of the guarantees that are kept: widened by the noise of the measurement, as intervals are; and not.
 
-    off: log(ART / ERT), as measured.  predicted: its standard error, by each fit.
-    reach: half the width of each interval, on this scale.  noise: of the measurement.
-    raised: log(run time that guaranteed thresholds are set for / ERT).
-    guaranteed: log(ART / ERT) with those, as measured.
+    Guaranteed thresholds are set for a run time longer than the promise, by the error that they allow for.
     """
-
-    off: Float64Array
-    predicted: Float64Array
-    reach: Float64Array
-    noise: Float64Array
-    raised: Float64Array
-    guaranteed: Float64Array
-
-    @classmethod
-    def of(cls, rows: Table) -> Group:
-        column = {name: np.array([row[name] for row in rows], dtype=np.float64) for name in NUMBERS}
-        noise = column["runs"] ** -0.5
-        return cls(
-            np.log(column["art"] / column["ert"]),
-            np.sqrt(column["simulation"] ** 2 + column["law_error"] ** 2 + column["reference_error"] ** 2),
-            column["reach"],
-            noise,
-            np.log(column["guaranteed_nominal"] / column["ert"]),
-            np.log(column["guaranteed_art"] / column["ert"]),
-        )
-
-    @property
-    def covered(self) -> float:
-        """The part of the intervals that hold the true run time, each widened by the noise of its measurement."""
-        return float(np.mean(self.held))
-
-    @property
-    def held(self) -> BoolArray:
-        """Which intervals do."""
-        return np.asarray(np.abs(self.off) <= np.hypot(self.reach, NORMAL * self.noise))
-
-    @property
-    def covered_as_measured(self) -> float:
-        """The same with intervals as they are: the noise of the measurement counts against them."""
-        return float(np.mean(np.abs(self.off) <= self.reach))
-
-    @property
-    def kept(self) -> float:
-        """The part of the guarantees that are kept, each widened by the noise of its measurement as intervals are."""
-        reach = np.hypot(self.raised, float(special.ndtri(GUARANTEE)) * self.noise)
-        return float(np.mean(self.guaranteed - self.raised >= -reach))
-
-    @property
-    def kept_as_measured(self) -> float:
-        """The same with guarantees as they are."""
-        return float(np.mean(self.guaranteed >= 0))
-
-    @property
-    def spread(self) -> float:
-        """The true spread of log(ART / ERT) over references: about 0, without the noise of the measurement."""
-        return float(np.sqrt(np.maximum(np.mean(self.off**2) - np.mean(self.noise**2), 0.0)))
-
-    @property
-    def width(self) -> float:
-        """How wide intervals are, relative to those that the true spread would give."""
-        return float(np.sqrt(np.mean(self.reach**2)) / (NORMAL * self.spread)) if self.spread > 0 else np.inf
+    raised, noise = np.log(column(rows, "guaranteed_nominal") / column(rows, "ert")), column(rows, "runs") ** -0.5
+    off = np.log(column(rows, "guaranteed_art") / column(rows, "guaranteed_nominal"))
+    widened = np.hypot(raised, float(special.ndtri(GUARANTEE)) * noise)
+    return float(np.mean(off >= -widened)), float(np.mean(off >= -raised))
 
 
 def summarise(groups: dict[str, Table], first: str) -> list[str]:
-    """A table in Markdown, a row per group."""
+    """A table in Markdown, a row per found."""
     lines = [
         f"| {first} | references | mean log(ART/ERT) | true spread | predicted | width | covered | as measured "
         f"| guarantee {GUARANTEE} kept | as measured |",
         "|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name, rows in groups.items():
-        group = Group.of(rows)
-        predicted = float(np.sqrt(np.mean(group.predicted**2)))
-        error = group.off.std(ddof=1) / np.sqrt(len(rows))
+        found, (guaranteed, as_measured) = Coverage.of(rows, ERRORS), kept(rows)
         lines.append(
-            f"| {name} | {len(rows)} | {group.off.mean():+.3f} ± {error:.3f} | {group.spread:.3f} | {predicted:.3f} "
-            f"| {group.width:.2f} | {group.covered:.0%} | {group.covered_as_measured:.0%} "
-            f"| {group.kept:.0%} | {group.kept_as_measured:.0%} |"
+            f"| {name} | {len(rows)} | {found.mean} | {found.spread:.3f} | {found.expected:.3f} | {found.width:.2f} "
+            f"| {found.held.mean():.0%} | {found.held_as_measured.mean():.0%} | {guaranteed:.0%} | {as_measured:.0%} |"
         )
     return lines
 
@@ -240,6 +178,11 @@ def draw(tables: Tables, folder: Path) -> str:
     return "\n".join(
         [
             f"# {LEVEL:.0%} intervals for the expected run time, and guarantees",
+            "",
+            "![Run times of single references beside their intervals](intervals.png)",
+            "",
+            "Every reference's true run time (a dot; orange where its interval misses it) and its interval (a line), "
+            "in order of the run times.",
             "",
             "Each row: many references, each with a fit of its own, and runs without a change by which the true "
             "expected run time is measured. 'Covered' widens each interval by the noise of that measurement; 'as "
@@ -261,17 +204,18 @@ def _figure(rows: Table, folder: Path) -> None:
         panels = drawing.subplots(1, len(cells), sharey=True, squeeze=False)[0]
         for axes, (points, ert) in zip(panels, cells, strict=True):
             own = [row for row in rows if (row["points"], row["ert"]) == (points, ert)]
-            group = Group.of(own)
-            order = np.argsort(group.off)
-            reach, held = group.reach[order], group.held[order]
+            found = Coverage.of(own, ERRORS)
+            order = np.argsort(found.off)
+            reach, held = found.reach[order], found.held[order]
             place = np.arange(len(own))
             axes.vlines(place, np.exp(-reach), np.exp(reach), color=COLOURS[5], linewidth=0.8)
             for inside, colour in ((True, COLOURS[0]), (False, COLOURS[1])):
                 chosen = held == inside
-                axes.plot(place[chosen], np.exp(group.off[order][chosen]), ".", color=colour, markersize=2.5)
+                axes.plot(place[chosen], np.exp(found.off[order][chosen]), ".", color=colour, markersize=2.5)
             axes.axhline(1, color="black", linewidth=0.6)
-            axes.set(yscale="log", xticks=[], title=f"N={points:,}\nERT={ert:g}", ylim=(0.3, 3.3))
+            axes.set(yscale="log", xticks=[], title=f"N={points:,}\nERT={ert:g}", ylim=(0.4, 2.5))
             axes.set_yticks([0.5, 1, 2], labels=["0.5", "1", "2"])
+            axes.set_yticks([], minor=True)
         panels[0].set_ylabel("true ERT / promised")
 
 

@@ -13,7 +13,7 @@ from tocsin.calibration.result import LEVEL
 from tocsin.detector import Detector
 from tocsin.errors import DependenceWarning
 from tocsin.experiments.base import Experiment, Options, Perform, Result, Table, Tables, Unit, generator
-from tocsin.experiments.intervals import NORMAL
+from tocsin.experiments.coverage import Coverage, column
 from tocsin.experiments.processes import PROCESSES
 from tocsin.experiments.runs import run_lengths
 from tocsin.samplers import Independent, Sampler
@@ -101,26 +101,20 @@ def draw(tables: Tables, _folder: Path) -> str:
         f"References of {int(rows[0]['points']):,} observations, a promised ERT of {ERT}; ARTs of the default detector "
         "on streams from the same process. 'Covered' as in the experiment 'intervals'.",
         "",
-        "| process | block | guard | ART by blocks or 'auto' | mean log(ART/ERT) | spread | predicted | covered "
+        "| process | block | guard | ART by blocks or 'auto' | mean log(ART/ERT) | true spread | predicted | covered "
         "| ART by independent sampling |",
         "|---|---|---|---|---|---|---|---|---|",
     ]
-    covered = []
+    covered: list[bool] = []
     for process in PROCESSES:
         own = [row for row in rows if row["process"] == process and row["sampler"] == "auto"]
         others = [float(row["art"]) for row in rows if row["process"] == process and row["sampler"] == "independent"]
-        art, reach = (np.array([row[name] for row in own], dtype=np.float64) for name in ("art", "reach"))
-        off, noise = np.log(art / ERT), float(own[0]["runs"]) ** -0.5
-        error = off.std(ddof=len(off) > 1) / np.sqrt(len(off))
-        held = np.abs(off) <= np.hypot(reach, NORMAL * noise)
-        covered += held.tolist()
-        spread = np.sqrt(np.maximum(off.var(ddof=1) - noise**2, 0)) if len(off) > 1 else np.nan
-        predicted = np.sqrt(np.mean([float(row["error"]) ** 2 for row in own]))
+        found = Coverage.of([{**row, "ert": ERT} for row in own], ("error",))
+        covered += found.held.tolist()
         blocks, guards = (sorted({int(row[name]) for row in own}) for name in ("block", "guard"))
         lines.append(
-            f"| {process} | {_range(blocks)} | {_range(guards)} | {art.mean():.0f} "
-            f"| {off.mean():+.3f} ± {error:.3f} | {spread:.3f} | {predicted:.3f} "
-            f"| {held.sum()} of {len(held)} | {np.mean(others):.4g} |"
+            f"| {process} | {_range(blocks)} | {_range(guards)} | {column(own, 'art').mean():.0f} | {found.mean} "
+            f"| {found.spread:.3f} | {found.expected:.3f} | {found.held.sum()} of {len(own)} | {np.mean(others):.4g} |"
         )
     return "\n".join([*lines, "", f"Covered over all: {np.mean(covered):.0%} of {len(covered)}.", ""])
 

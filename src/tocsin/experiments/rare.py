@@ -13,15 +13,17 @@ from tocsin.detector import Detector
 from tocsin.errors import DependenceWarning
 from tocsin.experiments import laws
 from tocsin.experiments.base import Experiment, Options, Perform, Result, Table, Tables, Unit, generator
-from tocsin.experiments.intervals import NORMAL
+from tocsin.experiments.coverage import Coverage, column
 from tocsin.experiments.runs import run_lengths
 from tocsin.samplers import Independent
 
 POINTS, ERT, PATHS = 1000, 1e5, 6250
 """With the default windows, so many paths make 2.5 million steady tests: 2500 alarms once in 10^3."""
 
-RUNS, CONFIGURATIONS = 100, 5
+RUNS, CONFIGURATIONS = 100, 12
 QUICK_ERT, QUICK_PATHS = 4000.0, 1000
+
+ERRORS = ("simulation", "law_error", "reference_error", "tail")
 
 LAWS: dict[str, laws.Law] = {
     "Gaussian": laws.gaussian,
@@ -73,7 +75,6 @@ def measure(options: Options, perform: Perform) -> Tables:
     units = [
         Extrapolation(law, ert, paths, runs, number, options.seed) for number in range(configurations) for law in LAWS
     ]
-    names = ("simulation", "law_error", "reference_error", "tail")
     table: Table = [
         {
             "law": unit.law,
@@ -82,7 +83,7 @@ def measure(options: Options, perform: Perform) -> Tables:
             "number": unit.number,
             "runs": unit.runs,
             "art": round(float(result["art"][0]), 1),
-            **{name: float(f"{error:.5g}") for name, error in zip(names, result["errors"], strict=True)},
+            **{name: float(f"{error:.5g}") for name, error in zip(ERRORS, result["errors"], strict=True)},
             "reach": float(f"{result['reach'][0]:.5g}"),
             "shape": float(f"{result['shape'][0]:.4g}"),
         }
@@ -101,27 +102,21 @@ def draw(tables: Tables, _folder: Path) -> str:
         f"{float(rows[0]['simulated']):,.0f}; the true run time is measured by {rows[0]['runs']} runs each. "
         f"References of {POINTS:,} points.",
         "",
-        "| law | mean log(ART/ERT) | spread | predicted | of it the tail | shape of the tail | covered |",
+        "| law | mean log(ART/ERT) | true spread | predicted | of it the tail | shape of the tail | covered |",
         "|---|---|---|---|---|---|---|",
     ]
     covered: list[bool] = []
     for law in LAWS:
         own = [row for row in rows if row["law"] == law]
-        column = {name: np.array([row[name] for row in own], dtype=np.float64) for name in NUMBERS}
-        off, noise = np.log(column["art"] / column["ert"]), column["runs"] ** -0.5
-        held = np.abs(off) <= np.hypot(column["reach"], NORMAL * noise)
-        covered += held.tolist()
-        spread = np.sqrt(np.maximum(off.var(ddof=1) - np.mean(noise**2), 0)) if len(off) > 1 else np.nan
-        parts = sum(column[name] ** 2 for name in ("simulation", "law_error", "reference_error", "tail"))
+        found, shape = Coverage.of(own, ERRORS), column(own, "shape")
+        covered += found.held.tolist()
+        tail = np.sqrt(np.mean(column(own, "tail") ** 2))
         lines.append(
-            f"| {law} | {off.mean():+.2f} ± {off.std(ddof=len(off) > 1) / np.sqrt(len(off)):.2f} | {spread:.2f} "
-            f"| {np.sqrt(np.mean(parts)):.2f} | {np.sqrt(np.mean(column['tail'] ** 2)):.2f} "
-            f"| {column['shape'].min():+.2f} to {column['shape'].max():+.2f} | {held.sum()} of {len(held)} |"
+            f"| {law} | {found.mean} | {found.spread:.2f} | {found.expected:.2f} | {tail:.2f} "
+            f"| {shape.min():+.2f} to {shape.max():+.2f} | {found.held.sum()} of {len(own)} |"
         )
     return "\n".join([*lines, "", f"Covered over all: {np.mean(covered):.0%} of {len(covered)}.", ""])
 
-
-NUMBERS = ("ert", "runs", "art", "simulation", "law_error", "reference_error", "tail", "reach", "shape")
 
 RARE = Experiment(
     "rare alarms: extrapolated thresholds, checked by brute force", ("rare",), measure, draw, has_figures=False
