@@ -1,0 +1,5 @@
+"""`python -m tocsin`: the command line."""
+
+from tocsin.cli import main
+
+main()
