@@ -7,6 +7,7 @@ reference.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import Any
@@ -337,3 +338,8 @@ def falling_thresholds(paths: Floats, edges: Indices, alpha: float) -> list[floa
             joined += earlier
         done.append((first, stop, joined, h))
     return [h for _, _, joined, h in done for _ in range(joined)]
+
+
+def on_grid(value: float, width: float, origin: float) -> float:
+    """The line of a grid that is nearest; the value itself where the grid has no width."""
+    return value if width == 0 or math.isnan(value) else origin + width * round((value - origin) / width)

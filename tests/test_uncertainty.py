@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from tocsin import MMD, Blocks, Detector, Independent
+from tocsin.calibration.plan import make_plan
 from tocsin.calibration.recursion import Records
 from tocsin.calibration.uncertainty import (
     PAIRS,
@@ -27,6 +30,7 @@ from tocsin.calibration.uncertainty import (
 )
 from tocsin.compute import numpy_
 from tocsin.compute.arrays import Float64Array, Int32Array
+from tocsin.kernels import Gaussian
 from tocsin.samplers import InBlocks, Singly
 
 SIMULATIONS = 200
@@ -308,3 +312,84 @@ def test_an_error_that_is_not_known_has_no_bounds() -> None:
     for name in ("simulation", "law", "reference", "tail"):
         unknown = replace(Errors(0.1, 0.1, 0.1, 0.1), **{name: math.inf})
         assert (unknown.quantile(0.95), unknown.quantile(0.05)) == (math.inf, -math.inf)
+
+
+# A fit's own errors
+
+
+def fitted_to(points: int, seed: int) -> tuple[Detector, Float64Array]:
+    """A detector with one channel, and the Gaussian reference that it was fitted to."""
+    reference = np.random.default_rng(seed).normal(size=(points, 3))
+    detector = Detector(
+        100, MMD(Gaussian()), window=10, start="cold", sampler=Independent(), seed=seed, error=0.05
+    ).fit(reference, progress=False)
+    return detector, reference
+
+
+@pytest.fixture(scope="module")
+def fits() -> dict[int, list[tuple[Detector, Float64Array]]]:
+    """Four references of each size."""
+    return {points: [fitted_to(points, seed) for seed in range(4)] for points in (200, 800)}
+
+
+def test_fits_tell_of_both_errors(fits: dict[int, list[tuple[Detector, Float64Array]]]) -> None:
+    """Of the law about 0.075 and 0.048, of the gap 0.11 and 0.028, by 6 references each, spread by 0.02.
+
+    Means of four are within 0.04 of these, four standard errors: they see an error that is left out.
+    """
+    for points, law, gap in ((200, 0.075, 0.11), (800, 0.048, 0.028)):
+        errors = [detector.calibration_.errors for detector, _ in fits[points]]
+        assert np.mean([error.law for error in errors if error]) == pytest.approx(law, abs=0.04)
+        assert np.mean([error.reference for error in errors if error]) == pytest.approx(gap, abs=0.04)
+        assert all(error and error.law > 0.01 for error in errors)
+
+
+def test_windows_that_rang_ring(fits: dict[int, list[tuple[Detector, Float64Array]]]) -> None:
+    """Against the reference itself rather than its copies, their median is above the threshold, by 13 % or more.
+
+    With only 7 of their 10 points it would be at 0.4 of it: streams are drawn again to the point.
+    """
+    for detector, reference in fits[800]:
+        assert detector._fitted is not None
+        rang = detector._fitted.rang
+        assert rang is not None
+        statistics = []
+        for window in rang[:100]:
+            detector.reset()
+            statistics.append(detector.update_many(reference[window]).statistic[-1])
+        assert np.median(statistics) > detector.calibration_.threshold
+
+
+# Blocks know as much of rare alarms as the reference has of them
+
+
+def test_rates_below_those_of_the_reference_are_extrapolated() -> None:
+    """A reference of 20,000 in blocks holds 100 alarms that come once in 200; independent draws know no such limit."""
+    blocks, singly = InBlocks(np.array([0, 20_000]), 60, 0), Singly(20_000)
+    options: dict[str, Any] = {"bootstraps": True, "discrete": False, "error": 0.05, "paths": None}
+    assert make_plan("steady", 5000, (10,), blocks, **options).simulated == 200
+    assert make_plan("steady", 5000, (10,), singly, **options).simulated == 5000
+
+
+def test_a_tail_of_blocks_is_known_as_well_as_the_reference_is_large() -> None:
+    """By the 100 alarms that it holds, however many streams are drawn from it (1100 rang here).
+
+    The scale of a tail is known to sqrt(2 / n) from n maxima, if its shape is about 0: to 0.14, not to 0.04.
+    """
+    reference = np.random.default_rng(0).normal(size=(3000, 2))
+    detector = Detector(300, MMD(Gaussian()), window=5, sampler=Blocks(30, 0), seed=1, error=0.03)
+    calibration = detector.fit(reference, progress=False).calibration_
+    assert calibration.alarms > 1000
+    assert calibration.curve is not None
+    assert math.sqrt(calibration.curve.tail.errors[0, 0]) == pytest.approx(0.14, abs=0.05)
+
+
+def test_rarer_alarms_are_known_worse(fits: dict[int, list[tuple[Detector, Float64Array]]]) -> None:
+    """An error in the scale of the statistic moves a higher threshold more: it is farther out, on a tail that falls."""
+    for detector, _ in fits[200]:
+        calibration = detector.calibration_
+        rarer = calibration.aimed_at(20 * calibration.ert)
+        assert calibration.errors
+        assert rarer.errors
+        for name in ("law", "reference"):
+            assert 1.3 < getattr(rarer.errors, name) / getattr(calibration.errors, name) < 3

@@ -21,6 +21,7 @@ from tocsin.compute import Functions
 from tocsin.compute.arrays import Int64Array
 from tocsin.errors import DependenceWarning, InputError, ReferenceWarning
 from tocsin.execution import Threads
+from tocsin.intake import Learned
 from tocsin.progress import Progress, progress_bar
 from tocsin.samplers import Blocks, DrawnStreams, InBlocks, Independent, Sampler, Singly, Source
 from tocsin.statistics.base import NullPaths, Points, Setting, Statistic, choose
@@ -32,6 +33,9 @@ PREPARE, REFERENCES, START, ATOMS, ORDER, REALITY = 3, 4, 5, 6, 8, 9
 
 ATOM_WINDOWS = 10_000
 """Windows drawn to see whether a discrete reference gives its statistics atoms that matter."""
+
+LAWS = 128
+"""Pseudo-references from which the null streams of a reference with few distinct values are drawn."""
 
 REALITY_PATHS = 2000
 """Streams in blocks by which a promise that ignores dependence is judged."""
@@ -48,9 +52,13 @@ WINDOW_BLOCKS = BLOCK_WINDOWS * FEWEST_BLOCKS
 
 @dataclass(frozen=True, eq=False)
 class Reference:
-    """Reference points in groups, and those that each statistic sets aside for itself."""
+    """Reference points in groups, and those that each statistic sets aside for itself.
+
+    rows: which of the points given these are.
+    """
 
     points: Points
+    rows: Int64Array
     edges: Int64Array
     held_out: list[Points]
 
@@ -74,8 +82,9 @@ class Fit:
     functions: Functions
     workers: int | None
 
-    def run(self, everything: Points, groups: Int64Array, progress: bool | None) -> Fitted[Calibration]:
-        """Fit to reference points in groups, whose bounds are given."""
+    def run(self, learned: Learned, progress: bool | None) -> Fitted[Calibration]:
+        """Fit to reference points in groups."""
+        everything, groups = learned.points, learned.edges
         with progress_bar("comparing reference points", progress) as report:
             reference = self._split(everything, groups)
             prepared = self._prepare(reference, 0, report)
@@ -107,8 +116,9 @@ class Fit:
             elif self.sampler == "auto":
                 warnings.warn(_chosen_blocks(calibration), DependenceWarning, stacklevel=3)
         return Fitted(
-            live, normaliser, calibration, fit.windows, reference.points, kept, fit.start, fit.seed, reference.edges
-        )
+            live, normaliser, calibration, fit.windows, learned.intake, reference.points, kept, fit.start, fit.seed,
+            reference.edges, learned.rows[reference.rows], simulation.rang,
+        )  # fmt: skip
 
     # The reference
 
@@ -118,7 +128,7 @@ class Fit:
         order = np.random.default_rng([self.seed, PREPARE]).permutation(len(everything))
         *held_out, kept = (np.sort(piece) for piece in np.split(order, np.cumsum(aside)))
         edges = np.unique(np.searchsorted(kept, groups))
-        return Reference(choose(everything, kept), edges, [choose(everything, piece) for piece in held_out])
+        return Reference(choose(everything, kept), kept, edges, [choose(everything, piece) for piece in held_out])
 
     def _prepare(self, reference: Reference, guard: int, report: Progress) -> PreparedFamily:
         rng = np.random.default_rng([self.seed, PREPARE, 1])
@@ -188,7 +198,7 @@ class Fit:
     # What to simulate
 
     def _plan(self, prepared: PreparedFamily, points: Points, source: Source) -> Plan:
-        return make_plan(
+        plan = make_plan(
             self.mode,
             self.ert,
             self.windows,
@@ -199,6 +209,11 @@ class Fit:
             paths=self.paths,
             interval=self.interval,
         )
+        if plan.references != "direct" or source.length > 1 or not isinstance(plan.sampler, DrawnStreams):
+            return plan
+        weights = source.references(np.random.default_rng([self.seed, REFERENCES]), LAWS).astype(np.int64)
+        laws = np.stack([np.repeat(np.arange(source.count, dtype=np.int32), own) for own in weights.T])
+        return replace(plan, sampler=replace(plan.sampler, laws=laws))
 
     def _has_atoms(self, prepared: PreparedFamily, source: Source) -> bool:
         """Whether ties decide alarms, judged by windows drawn from the reference."""

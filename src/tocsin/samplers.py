@@ -50,11 +50,13 @@ class Streams:
     copies: (P, m) which pseudo-references each stream is tested against; None where it is tested against the reference
         points that it leaves out.
     coins: (P, L) uniform numbers that break ties.
+    laws: (P,) which pseudo-reference each stream was drawn from; None if from the reference.
     """
 
     points: Int32Array
     copies: Int32Array | None
     coins: Float64Array
+    laws: Int64Array | None = None
 
 
 class Source(Protocol):
@@ -196,16 +198,24 @@ class DrawnStreams:
 
     The truth is one reference drawn from the unknown law, then an endless stream from the law. Its mirror is one
     pseudo-reference drawn from the reference with replacement, then a stream drawn from the reference.
+
+    laws: the mirror the other way round, for references with few distinct values, which must be met as they are: the
+        points of pseudo-references, (G, N), one of which each stream is drawn from.
     """
 
     source: Source
     length: int
     copies: int
+    laws: Int32Array | None = None
 
     def draw(self, rng: np.random.Generator, paths: int, compute: Functions) -> Streams:
         points = self.source.streams(rng, paths, self.length)
         copies = rng.integers(0, self.copies, (paths, 1), dtype=np.int32)
-        return Streams(points, copies, rng.random((paths, self.length)))
+        coins = rng.random((paths, self.length))
+        if self.laws is None:
+            return Streams(points, copies, coins)
+        law = rng.integers(0, len(self.laws), paths)
+        return Streams(self.laws[law[:, None], points], copies, coins, law)
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from statistics import NormalDist
 
 import numpy as np
 
@@ -13,9 +14,20 @@ LEAST_TAIL = 1e-4
 """The normalising quantile only balances the channels: it need not be as rare as an alarm."""
 
 TIE_BREAKER = 2.0**-16
-"""Ties are broken by a seeded coin worth this part of the distance from a channel's mean to its quantile: far above the
-rounding of float32 kernels, far below anything that a detection depends on. On data with atoms it is the coin that
-rings with the right probability when a statistic sits exactly on its threshold; elsewhere it changes nothing."""
+"""Ties are broken by a seeded coin worth this part of the distance from a channel's mean to its quantile: far below
+anything that a detection depends on."""
+
+GRID = 2.0**-8
+"""On data with atoms it is the coin that rings with the right probability when a statistic sits on its threshold. So
+that rounding has no part in it, statistics are put on a grid of this width (in the same units), and the coin is worth
+one step of it."""
+
+GRID_PLACES = 32
+"""Places at which the grid may begin; the one is taken that has fewest values near the middle between two of its lines,
+where rounding would decide."""
+
+LARGE_ATOM = 2.0
+"""A channel that reaches its quantile so many times as often as it should has an atom there."""
 
 SHORTEST_TAIL, LARGEST_ATOM = 50, 0.5
 """Values that count as the upper tail, at least, and the part of it that one atom may hold and still be ignored."""
@@ -26,48 +38,91 @@ MIXERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 @dataclass(frozen=True)
 class Normaliser:
-    """u^k = (S^k - centre_k) / scale_k, the path max_k u^k + coin. A single channel keeps its own units."""
+    """u^k = (S^k - centre_k) / scale_k, the path max_k u^k + coin. A single channel keeps its own units.
+
+    tie: what the coin is worth.
+    grid, origin: width and one line of the grid that max_k u^k is put on; a width of 0 for none.
+    """
 
     centre: Float64Array
     scale: Float64Array
     tie: float
+    grid: float = 0.0
+    origin: float = 0.0
 
     @classmethod
-    def learn(cls, paths: Float32Array, alpha: float) -> Normaliser:
+    def learn(cls, paths: Float32Array, alpha: float, compute: Functions, *, discrete: bool) -> Normaliser:
         """From (channels, P, T) null paths: means, and quantiles at a tail of alpha / channels or LEAST_TAIL."""
         tail = max(alpha / len(paths), LEAST_TAIL)
         # Channel by channel: copies of all of them at once would cost more than the arithmetic.
         measures = [_centre_and_scale(channel.reshape(-1).astype(np.float64), tail) for channel in paths]
         if len(measures) == 1:
-            return cls(np.zeros(1), np.ones(1), TIE_BREAKER * measures[0][1])
-        centre, scale = (np.array(values) for values in zip(*measures, strict=True))
-        return cls(centre, scale, TIE_BREAKER)
+            unit, normaliser = measures[0][1], cls(np.zeros(1), np.ones(1), TIE_BREAKER * measures[0][1])
+        else:
+            centre, scale = (np.array(values) for values in zip(*measures, strict=True))
+            unit, normaliser = 1.0, cls(centre, scale, TIE_BREAKER)
+        if not discrete:
+            return normaliser
+        grid = GRID * unit
+        values = normaliser.paths(paths, np.zeros(paths.shape[1:]), compute)
+        return replace(normaliser, tie=grid, grid=grid, origin=_origin(values[values > np.median(values)], grid))
 
     def paths(self, channels: Float32Array, coins: Float64Array, compute: Functions) -> Float64Array:
         """(channels, P m, T) to (P m, T); streams that come m times in a row share their coins (P, T)."""
-        loudest: Float64Array = compute.loudest(channels, self.centre, self.scale, self.tie * coins)
-        return loudest
+        if self.grid:
+            loudest = compute.loudest(channels, self.centre, self.scale, np.zeros(coins.shape))
+            return self._on_grid(loudest) + np.repeat(self.tie * coins, len(loudest) // len(coins), axis=0)
+        path: Float64Array = compute.loudest(channels, self.centre, self.scale, self.tie * coins)
+        return path
 
     def statistics(self, channels: Float64Array, coins: Float64Array) -> tuple[Float64Array, Int64Array]:
         """(n, channels) of the live stream to the path and the channel that speaks; NaN until windows are full."""
         scores = (channels - self.centre) / self.scale
         loudest: Array = scores.argmax(1)
-        return scores[np.arange(len(scores)), loudest] + self.tie * coins, loudest
+        return self._on_grid(scores[np.arange(len(scores)), loudest]) + self.tie * coins, loudest
 
     def statistic(self, channels: Float64Array, coin: float) -> tuple[float, int]:
         """`statistics` of a single observation."""
         scores = (channels - self.centre) / self.scale
         loudest = int(scores.argmax())
-        return float(scores[loudest]) + self.tie * coin, loudest
+        return float(self._on_grid(scores[loudest])) + self.tie * coin, loudest
+
+    def _on_grid(self, values: Float64Array) -> Float64Array:
+        if not self.grid:
+            return values
+        return np.asarray(np.round((values - self.origin) / self.grid) * self.grid + self.origin)
+
+
+def _origin(values: Float64Array, grid: float) -> float:
+    """Where to begin a grid so that values are not near the middle between two lines."""
+    if not len(values):
+        return 0.0
+    origins = np.arange(GRID_PLACES) / GRID_PLACES
+    away = [np.mean(np.abs((values / grid - origin) % 1 - 0.5) < 1 / GRID_PLACES) for origin in origins]
+    return float(origins[int(np.argmin(away))] * grid)
 
 
 def _centre_and_scale(values: Float64Array, tail: float) -> tuple[float, float]:
     centre = float(values.mean())
-    scale = float(np.quantile(values, 1 - tail)) - centre
+    quantile = float(np.quantile(values, 1 - tail))
+    scale = quantile - centre
     if scale > 0:
+        reached = float(np.mean(values >= quantile - TIE_BREAKER * scale))
+        if reached > LARGE_ATOM * tail:
+            # It cannot tell more than how rare its atom is: what is reached by chance often must not speak loudest.
+            scale *= _deviations(tail) / max(_deviations(reached), LEAST_DEVIATIONS)
         return centre, scale
     # A channel that never moves (say, a window that sees one constant value) cannot ring: any scale will do.
     return centre, float(np.abs(values).max()) or 1.0
+
+
+LEAST_DEVIATIONS = 0.01
+"""An atom that holds half of the law or more never speaks."""
+
+
+def _deviations(tail: float) -> float:
+    """How many standard deviations a normal law is above its mean with this probability."""
+    return NormalDist().inv_cdf(1 - tail)
 
 
 def atom_in_tail(channels: Float32Array, alpha: float) -> bool:

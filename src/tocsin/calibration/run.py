@@ -14,7 +14,7 @@ from tocsin.calibration.plan import Plan
 from tocsin.calibration.recursion import Records, Stretch, TooFewPathsError, passage_curve, thresholds
 from tocsin.calibration.result import Calibration
 from tocsin.calibration.tail import RateCurve, fit_tail
-from tocsin.calibration.uncertainty import PAIRS, Errors, Spread, first_alarms, first_passages, law_error
+from tocsin.calibration.uncertainty import PAIRS, Errors, Spread, first_alarms, first_passages, law_error, law_spread
 from tocsin.compute import Functions
 from tocsin.compute.arrays import Array, BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 from tocsin.errors import InputError
@@ -40,6 +40,9 @@ that are left for a tail beyond them."""
 THRESHOLD_SPREADS = 4
 """How many standard deviations of the statistic a threshold is from its mean, about."""
 
+MOST_RANG = 500
+"""Windows that rang that are kept, to judge explanations by."""
+
 CONTROLS_PER_ALARM = 4
 """Other windows that each one that rang is compared with."""
 
@@ -50,6 +53,7 @@ class Simulation:
 
     null: makes paths of its streams.
     interval: whether to estimate what the reference's finite size does to the promise.
+    rang: once it has run, some of the windows that rang, as places in the reference.
     """
 
     plan: Plan
@@ -60,6 +64,7 @@ class Simulation:
     executor: Executor
     progress: Progress
     interval: bool
+    rang: Int32Array | None = None
 
     def run(self, guarantee: float | None) -> tuple[Calibration, Normaliser]:
         """Thresholds for the paths, and the way channels become one path."""
@@ -70,14 +75,17 @@ class Simulation:
         stretches = self._thresholds(records)
         levels = np.array([stretch.threshold for stretch in stretches])
         curve = self._rate_curve(records, levels)
+        path, test = first_alarms(records, plan.edges, levels)
+        self.rang = self._windows(path[:MOST_RANG], test[:MOST_RANG])
         errors = None
         if self.interval and plan.mode != "fixed":
-            law, law_freedom = self._law_error(records, levels)
+            spread = isinstance(plan.sampler, DrawnStreams) and plan.sampler.laws is not None
+            law, law_freedom = self._law_spread(path, test) if spread else self._law_error(path, test)
             errors = Errors(
                 simulation=max(stretches[-1].alarms, 1.0) ** -0.5,
                 law=law,
                 law_freedom=law_freedom,
-                reference=self._reference_error(normaliser, levels, curve, centre),
+                reference=0.0 if spread else self._reference_error(normaliser, levels, curve, centre),
                 tail=0.0,
             )
         sizes = np.diff(plan.edges)
@@ -128,7 +136,7 @@ class Simulation:
 
         pieces = list(self.executor.map(simulate, range(-(-paths // size))))
         values = np.concatenate(pieces, axis=1)
-        normaliser = Normaliser.learn(values, plan.alpha)
+        normaliser = Normaliser.learn(values, plan.alpha, self.compute, discrete=plan.references == "direct")
         return normaliser, float(normaliser.paths(values, np.zeros(values.shape[1:]), self.compute).mean())
 
     def _records(self, normaliser: Normaliser) -> Records:
@@ -181,10 +189,9 @@ class Simulation:
     def _spread_blocks(self) -> int:
         return -(-self.plan.spread // SPREAD_BLOCK)
 
-    def _law_error(self, records: Records, levels: Float64Array) -> tuple[float, float]:
-        """The streams are drawn once more, which is cheap, to see which points were in the windows that rang."""
+    def _law_error(self, path: Int32Array, test: Int64Array) -> tuple[float, float]:
+        """From the paths that rang, and the tests at which they did."""
         plan = self.plan
-        path, test = first_alarms(records, plan.edges, levels)
         made = np.full(plan.paths, plan.tests)
         made[path] = test + 1
         # Windows to compare with: those of any test that was made.
@@ -200,8 +207,21 @@ class Simulation:
             source.length,
         )
 
+    def _law_spread(self, path: Int32Array, test: Int64Array) -> tuple[float, float]:
+        """By the laws that streams were drawn from, once the transient is over."""
+        plan, start = self.plan, int(self.plan.edges[-2])
+        laws = np.concatenate([self._streams(block).laws for block in range(plan.blocks)])
+        made = np.full(plan.paths, plan.tests - start)
+        made[path] = np.maximum(test + 1 - start, 0)
+        count = int(laws.max()) + 1
+        late = laws[path[test >= start]]
+        return law_spread(np.bincount(late, minlength=count), np.bincount(laws, made, count).astype(np.int64))
+
     def _windows(self, path: Array, test: Int64Array) -> Int32Array:
-        """The points of the widest window at these tests of these paths, which are in order."""
+        """The points of the widest window at these tests of these paths, which are in order.
+
+        The streams are drawn once more, which is cheap.
+        """
         widest, size = self.plan.windows[-1], self.plan.block
         windows = np.empty((len(path), widest), np.int32)
         bounds = np.searchsorted(path, np.arange(self.plan.blocks + 1) * size)

@@ -10,6 +10,9 @@ Let the reference z stand for the unknown law p. The live stream comes from p an
   window's statistic for as long as the detector lives. It is the even part of what a pseudo-reference v does to the log
   rate, half the sum of that of v and of its reflection 2 - v; the odd part is the first effect again. All
   pseudo-references meet the same streams, so that their differences are seen through little noise.
+
+A reference with few distinct values must be met as it is, or its atoms would be others than those of the live stream.
+Its null streams are drawn from pseudo-references instead, and the spread of the rate over these is all of the above.
 """
 
 from __future__ import annotations
@@ -133,6 +136,18 @@ def _block_sums(values: Float64Array, block: int) -> Float64Array:
     """
     padded = np.concatenate([np.zeros(block), np.cumsum(values), np.full(block - 1, values.sum())])
     return np.asarray(padded[block:] - padded[:-block])
+
+
+def law_spread(alarms: Int64Array, tests: Int64Array) -> tuple[float, float]:
+    """The error `law`, and its degrees of freedom, where streams were drawn from pseudo-references.
+
+    alarms, tests: of the streams from each of them.
+    """
+    rates = np.log((alarms + 0.5) / np.maximum(tests, 1))
+    noise = float(np.mean(1 / (alarms + 0.5)))
+    unseen = noise * math.sqrt(2 / (len(rates) - 1))
+    total = max(float(rates.var(ddof=1)) - noise, unseen)
+    return math.sqrt(total), (len(rates) - 1) * (total / (total + noise)) ** 2
 
 
 @dataclass(frozen=True)

@@ -31,6 +31,7 @@ SEEN: dict[str, laws.Law] = {
     "skewed": laws.skewed,
     "square": laws.square,
     "categories": laws.categories,
+    "coins": laws.coins,
 }
 """Laws that were looked at while the interval was made."""
 

@@ -65,6 +65,11 @@ def categories(rng: np.random.Generator, n: int) -> Points:
     return np.concatenate([first, second], axis=1)
 
 
+def coins(rng: np.random.Generator, n: int) -> Points:
+    """One column, 1 in one row of ten: the errors of a model, say."""
+    return (rng.random((n, 1)) < 0.1).astype(np.float64)
+
+
 def cauchy(rng: np.random.Generator, n: int) -> Points:
     """Three columns without a mean, one of them mixed into another."""
     points = rng.standard_cauchy((n, 3))
