@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--splits", type=int, default=5, help="random halves of the weeks")
     parser.add_argument("--ert", type=float, default=1000)
     options = parser.parse_args()
-    rows = read_whole(options.file, COLUMNS).rows[FLAT:]
+    rows = np.asarray(read_whole(options.file, COLUMNS))[FLAT:]
     rows = rows[: len(rows) // WEEK * WEEK]
     rows = (rows - rows.mean(0)) / rows.std(0)
     weeks = rows.reshape(-1, WEEK, rows.shape[1])

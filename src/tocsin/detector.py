@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -13,11 +13,15 @@ from tocsin.calibration.plan import Mode
 from tocsin.calibration.result import Calibration
 from tocsin.compute.arrays import Int64Array
 from tocsin.errors import InputError
+from tocsin.explanation import Explanation
 from tocsin.fitting import START, Fit, windows_for
+from tocsin.intake import Learned, Represented, learn, learn_represented
+from tocsin.representations import restore
 from tocsin.samplers import InBlocks, Sampler
 from tocsin.statistics.base import Parts, Statistic, choose
 from tocsin.statistics.family import LiveFamily
 from tocsin.statistics.mmd import MMD
+from tocsin.tables import Kind
 from tocsin.watching import Fitted, Start, Watcher
 
 MOST_STARTS = 10_000
@@ -75,6 +79,14 @@ class Detector(Watcher[Calibration]):
     interval
         Whether to estimate how far the true expected run time may be from `ert` for this reference set
         (`calibration_.interval()`).
+    kinds
+        For tables, the kind of each column that is not what it seems, by name: 'number', 'category', 'time' (of day and
+        week), 'elapsed' (a time as a number), 'text', 'ignore', 'auto'. The name '*' stands for all other columns.
+    preprocess
+        What makes rows of numbers of observations: any function of a batch, a scikit-learn transformer, a PyTorch
+        module, the path of an ONNX file, or one of `tocsin.representations`.
+    preprocess_share
+        The part of the reference to which `preprocess` is fitted, if it has to be. That part leaves the reference.
     calibration
         'steady': tests run on past the transient and are pooled (the default). 'paper': Algorithm 3 of the paper.
         'fixed': its Algorithm 2, one threshold that ignores the dependence between tests (for comparison: its false
@@ -106,6 +118,8 @@ class Detector(Watcher[Calibration]):
         "sampler",
         "guarantee",
         "interval",
+        "kinds",
+        "preprocess_share",
         "calibration",
         "start",
         "error",
@@ -123,6 +137,9 @@ class Detector(Watcher[Calibration]):
         sampler: Sampler | Literal["auto"] = "auto",
         guarantee: float | None = None,
         interval: bool = True,
+        kinds: Mapping[str, Kind] | None = None,
+        preprocess: Any = None,
+        preprocess_share: float = 0.25,
         calibration: Mode = "steady",
         start: Start = "warm",
         error: float = 0.02,
@@ -136,6 +153,9 @@ class Detector(Watcher[Calibration]):
         self.sampler = sampler
         self.guarantee = guarantee
         self.interval = interval
+        self.kinds = kinds
+        self.preprocess = preprocess
+        self.preprocess_share = preprocess_share
         self.calibration = calibration
         self.start = start
         self.error = error
@@ -153,8 +173,10 @@ class Detector(Watcher[Calibration]):
         Parameters
         ----------
         reference
-            One row per observation from the time when all was well, in the order in which they came; a list of any
-            objects for statistics that take them.
+            Observations from the time when all was well, in the order in which they came: an array or tensor with a
+            row each, a data frame (pandas, polars, Arrow) or a list of dicts, with columns of any kind and with gaps; a
+            sparse matrix; a list of strings; a list of any objects for statistics that take them. Columns of a table
+            are brought to one scale; those of an array are taken as they are.
         groups
             A label per observation where the reference is made of several recordings, or has gaps: consecutive
             observations with the same label belong together, and blocks never cross from one to the next.
@@ -165,10 +187,9 @@ class Detector(Watcher[Calibration]):
         """
         validation.one_of("start", self.start, get_args(Start))
         statistics = self._statistics()
-        points = validation.reference_points(
-            reference, objects_allowed=all(statistic.takes_objects for statistic in statistics)
-        )
-        windows = windows_for(self.window, len(points), self.ert)
+        seed = validation.seed_number(self.seed)
+        learned = self._learn(reference, groups, statistics, seed, progress)
+        windows = windows_for(self.window, len(learned.points), self.ert)
         fit = Fit(
             ert=validation.expected_run_time(self.ert, windows[-1]),
             statistics=statistics,
@@ -181,14 +202,27 @@ class Detector(Watcher[Calibration]):
             interval=bool(self.interval),
             error=validation.fraction("error", self.error, 1e-4, 1.0),
             paths=validation.positive_integer("paths", self.paths),
-            seed=validation.seed_number(self.seed),
+            seed=seed,
             functions=compute.load(self.backend),
             workers=validation.positive_integer("workers", workers),
         )
-        fitted = fit.run(points, validation.group_edges(groups, len(points)), progress)
+        fitted = fit.run(learned, progress)
         self._begin(fitted, run=0)
         self._fitted = fitted
         return self
+
+    def _learn(
+        self, reference: Any, groups: Any, statistics: list[Statistic], seed: int, progress: bool | None
+    ) -> Learned:
+        if self.preprocess is None:
+            objects_allowed = all(statistic.takes_objects for statistic in statistics)
+            return learn(reference, groups, self.kinds, objects_allowed=objects_allowed)
+        if self.kinds is not None:
+            raise InputError(
+                "kinds is for tables, and preprocess makes rows of numbers of them. Give one or the other."
+            )
+        share = validation.fraction("preprocess_share", self.preprocess_share, 0.05, 0.95)
+        return learn_represented(reference, groups, self.preprocess, share, seed, progress)
 
     def _statistics(self) -> list[Statistic]:
         given: Any = MMD() if self.statistic is None else self.statistic
@@ -202,6 +236,17 @@ class Detector(Watcher[Calibration]):
         if not statistics:
             raise InputError("statistic=[] names no statistic; leave it out for MMD().")
         return statistics
+
+    # Explaining
+
+    def explain(self) -> Explanation:
+        """What the alarm of this run means: when the change began, which columns moved, which examples show it.
+
+        Call it after an alarm and before `reset`; observations taken in since then help. It changes nothing.
+        """
+        from tocsin.explaining.alarm import Alarm  # needs scipy, which watching does not
+
+        return Alarm.of(self._ready()).explain()
 
     # Starting
 
@@ -218,6 +263,7 @@ class Detector(Watcher[Calibration]):
             channels = fitted.live.advance(fitted.live.observe(points, own), 0, fitted.windows[-1])[-1:]
             statistic, _ = fitted.normaliser.statistics(channels, rng.random(1))
             if statistic[0] <= fitted.calibration.thresholds[0]:
+                fitted.begun_with = choose(points, np.arange(fitted.windows[-1]))
                 return
             fitted.live.clear()
         raise InputError(
@@ -228,18 +274,32 @@ class Detector(Watcher[Calibration]):
     # Files
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], statistic: Statistic | Sequence[Statistic] | None = None) -> Self:
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        statistic: Statistic | Sequence[Statistic] | None = None,
+        preprocess: Any = None,
+    ) -> Self:
         """Read a detector; it goes on where it was saved, bit for bit.
 
         statistic
             The statistic that it was made with, if that holds a function of your own: no file can hold those.
+        preprocess
+            The same for a `preprocess` that no file can hold: the object as it was fitted (`intake_.representation`).
         """
         content = cls._open(path)
-        detector = cls(**content["options"], statistic=statistic or content["statistic"])
+        detector = cls(**content["options"], statistic=statistic or content["statistic"], preprocess=preprocess)
         names = [statistic.name for statistic in detector._statistics()]
         if names != content["names"]:
             raise InputError(f"{path} was fitted with {content['names']}, and {names} are given; give the same.")
-        return detector._go_on(content)
+        detector._go_on(content)
+        fitted = detector._ready()
+        if isinstance(fitted.intake, Represented):
+            fitted.intake = Represented.by(restore(fitted.intake.parts, preprocess))
+            detector.preprocess = fitted.intake.representation
+        elif preprocess is not None:
+            raise InputError(f"{path} was made without a preprocess step; leave it out.")
+        return detector
 
     def _description(self) -> Parts:
         return {"names": [statistic.name for statistic in self._statistics()], "statistic": self.statistic}

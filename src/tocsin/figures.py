@@ -1,24 +1,33 @@
-"""How figures look: one style, colours that all readers can tell apart, PNG and SVG."""
+"""How figures look: one style on light and on dark pages, colours that all readers can tell apart, PNG and SVG."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
-from tocsin.errors import MissingExtraError
+from tocsin.errors import InputError, MissingExtraError
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+Theme = Literal["light", "dark"]
+
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 """Okabe and Ito (2008)."""
+
+ON_DARK = ("#56B4E9", "#E69F00", "#009E73", "#CC79A7", "#D55E00", "#F0E442", "#FFFFFF")
+"""Of the same palette, in an order in which the first ones are bright."""
 
 COLUMN, PAGE = 3.4, 7.0
 """Inches: the width of a journal's column, and of its page."""
 
+FORMATS = (".png", ".svg", ".pdf")
+"""What a figure can be written to."""
+
 STYLE: dict[Any, Any] = {
+    "axes.axisbelow": True,
     "axes.grid": True,
     "axes.labelsize": 8,
     "axes.linewidth": 0.6,
@@ -42,6 +51,20 @@ STYLE: dict[Any, Any] = {
     "ytick.labelsize": 7,
 }
 
+INK, PAPER = "#e4e6ea", "#15181d"
+"""Lines and letters on a dark page, and the page."""
+
+DARK: dict[Any, Any] = {
+    "axes.edgecolor": INK,
+    "axes.facecolor": PAPER,
+    "axes.labelcolor": INK,
+    "figure.facecolor": PAPER,
+    "grid.color": "#4a505a",
+    "text.color": INK,
+    "xtick.color": INK,
+    "ytick.color": INK,
+}
+
 
 def require_matplotlib() -> Any:
     """matplotlib, if it is installed."""
@@ -53,26 +76,44 @@ def require_matplotlib() -> Any:
 
 
 @contextmanager
+def style(theme: Theme = "light") -> Iterator[None]:
+    """What is drawn in this block looks like Tocsin's own figures; 'dark' is for dark pages and slides."""
+    if theme not in get_args(Theme):
+        raise InputError(f"theme={theme!r}: choose 'light' or 'dark'.")
+    matplotlib = require_matplotlib()
+    dark = theme == "dark"
+    colours = matplotlib.cycler(color=ON_DARK if dark else COLOURS)
+    with matplotlib.rc_context(STYLE | (DARK if dark else {}) | {"axes.prop_cycle": colours}):
+        yield
+
+
+def ink() -> str:
+    """The colour of letters, in the style that is in use."""
+    return str(require_matplotlib().rcParams["text.color"])
+
+
+@contextmanager
 def figure(folder: Path, name: str, width: float, height: float) -> Iterator[Figure]:
     """A figure to draw on (sizes in inches); written to folder/name.png and folder/name.svg at the end of the block."""
-    with _drawing(width, height) as drawing:
+    with _drawing(width, height, "light") as drawing:
         yield drawing
         drawing.savefig(folder / f"{name}.png")
         drawing.savefig(folder / f"{name}.svg", metadata={"Date": None})
 
 
 @contextmanager
-def figure_file(file: Path, width: float, height: float) -> Iterator[Figure]:
+def figure_file(file: Path, width: float, height: float, theme: Theme = "light") -> Iterator[Figure]:
     """A figure to draw on, written to a file of the kind that its name says (.png, .svg, .pdf)."""
-    with _drawing(width, height) as drawing:
+    if file.suffix.lower() not in FORMATS:
+        raise InputError(f"{file}: figures are written to {', '.join(FORMATS)}, by the end of the file's name.")
+    with _drawing(width, height, theme) as drawing:
         yield drawing
         drawing.savefig(file)
 
 
 @contextmanager
-def _drawing(width: float, height: float) -> Iterator[Figure]:
-    matplotlib = require_matplotlib()
-    from matplotlib.figure import Figure
+def _drawing(width: float, height: float, theme: Theme) -> Iterator[Figure]:
+    with style(theme):  # pyplot is not involved: no windows, no state
+        from matplotlib.figure import Figure
 
-    with matplotlib.rc_context(STYLE):  # pyplot is not involved: no windows, no state
         yield Figure(figsize=(width, height))

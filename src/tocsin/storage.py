@@ -1,6 +1,6 @@
 """The `.tocsin` file: a zip of one JSON description and plain NumPy arrays. No pickle, so opening one runs no code.
 
-    tocsin.json    {"format": "tocsin", "version": 2, ...}
+    tocsin.json    {"format": "tocsin", "version": 3, ...}
     0.npy, ...     the arrays that it refers to as {"$array": 0}
 
 The zip carries a checksum per member; a damaged file is refused, never half read.
@@ -24,15 +24,17 @@ from tocsin.calibration.result import Calibration
 from tocsin.calibration.tail import RateCurve, Tail
 from tocsin.calibration.uncertainty import Errors
 from tocsin.errors import StorageError
+from tocsin.intake import Objects, Represented, Rows, Tabular
 from tocsin.kernels import Gaussian
 from tocsin.outcomes import Outcome
 from tocsin.samplers import Blocks, Independent
 from tocsin.statistics import LSDD, MMD, Custom, MeanShift
 from tocsin.statistics.base import Channel
+from tocsin.tables import Column, Columns
 
 T = TypeVar("T")
 
-VERSION = 2
+VERSION = 3
 DESCRIPTION = "tocsin.json"
 CLASSES: dict[str, Any] = {
     kind.__name__: kind
@@ -40,6 +42,8 @@ CLASSES: dict[str, Any] = {
         Blocks,
         Calibration,
         Channel,
+        Column,
+        Columns,
         Custom,
         Errors,
         Gaussian,
@@ -48,8 +52,12 @@ CLASSES: dict[str, Any] = {
         MMD,
         MeanShift,
         Normaliser,
+        Objects,
         Outcome,
         RateCurve,
+        Represented,
+        Rows,
+        Tabular,
         Tail,
     )
 }
@@ -74,11 +82,12 @@ def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
     try:
         with temporary.open("xb") as file:
             with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(DESCRIPTION, description)
+                archive.writestr(zipfile.ZipInfo(DESCRIPTION), description)
                 for i, array in enumerate(arrays):
                     member = io.BytesIO()
                     np.lib.format.write_array(member, array, allow_pickle=False)
-                    archive.writestr(f"{i}.npy", member.getvalue())
+                    # Without a date: the same detector makes the same file.
+                    archive.writestr(zipfile.ZipInfo(f"{i}.npy"), member.getvalue())
             file.flush()
             os.fsync(file.fileno())
         if target.exists():

@@ -17,12 +17,17 @@ DEFAULT_WINDOWS = (8, 25, 100)
 POINTS_PER_WINDOW = 10
 """A default window is used when the reference has this many times its points: wider ones loosen the promise."""
 
+MOST_ENTRIES = 2**29
+"""Of a sparse matrix with its zeros: 4 GiB."""
+
 VALUE_COPIES = 20
 """A reference in which each value occurs this often, on average, is discrete."""
 
 
 def reference_points(reference: Any, *, objects_allowed: bool) -> Any:
     """The reference as a float64 array (N, d), or, for statistics that take them, a list of objects."""
+    if hasattr(reference, "toarray"):
+        reference = _plain_array(reference)
     sizeless = (
         not hasattr(reference, "__len__") or np.ndim(reference if isinstance(reference, np.ndarray) else [0]) == 0
     )
@@ -34,7 +39,7 @@ def reference_points(reference: Any, *, objects_allowed: bool) -> Any:
     if len(reference) == 0:
         raise InputError("The reference is empty; it must hold observations from the time when all was well.")
     try:
-        array = np.asarray(reference)
+        array = _plain_array(reference)
         numeric = array.dtype.kind in "biuf" and array.ndim >= 1
     except ValueError:
         numeric = False
@@ -154,17 +159,22 @@ def seed_number(seed: Any) -> int:
     return int(seed)
 
 
-def group_edges(groups: Any, count: int) -> Int64Array:
-    """Where groups of consecutive observations begin, and the end; one group if none are given."""
+def group_labels(groups: Any, count: int) -> Int64Array:
+    """The number of each observation's group, counted through; all 0 if none are given."""
     if groups is None:
-        return np.array([0, count])
+        return np.zeros(count, dtype=np.int64)
     labels = np.asarray(groups)
     if labels.shape != (count,):
         raise InputError(
             f"groups has shape {labels.shape}; it must name the group of each of the {count} reference observations: "
             "one label per observation, in the same order."
         )
-    starts = np.flatnonzero(labels[1:] != labels[:-1]) + 1
+    return np.concatenate([[0], np.cumsum(labels[1:] != labels[:-1])])
+
+
+def group_edges(groups: Any, count: int) -> Int64Array:
+    """Where groups of consecutive observations begin, and the end; one group if none are given."""
+    starts = np.flatnonzero(np.diff(group_labels(groups, count))) + 1
     return np.concatenate([[0], starts, [count]])
 
 
@@ -226,7 +236,7 @@ def _number(name: str, value: Any) -> float:
 
 def _numbers(values: Any) -> Float64Array:
     try:
-        array = np.asarray(values)
+        array = _plain_array(values)
         if array.dtype.kind in "biuf":
             # In one layout, and writeable: compiled functions would be compiled anew for any other.
             return np.require(array, np.float64, ["C", "W"])
@@ -235,6 +245,22 @@ def _numbers(values: Any) -> Float64Array:
     raise InputError(
         f"The observation is {_describe([values])}, not numbers; the reference is numeric, so it must be too."
     )
+
+
+def _plain_array(values: Any) -> Any:
+    """As NumPy has it: tensors leave their device and their graph, sparse rows get their zeros."""
+    if hasattr(values, "detach"):
+        values = values.detach().cpu()
+        values = values.double() if values.is_floating_point() else values
+    elif hasattr(values, "toarray"):
+        entries = math.prod(values.shape)
+        if entries > MOST_ENTRIES:
+            raise InputError(
+                f"A sparse matrix of shape {values.shape} has {entries:.3g} entries, zeros included; at most "
+                f"{MOST_ENTRIES:.3g} are compared. Reduce its columns first (a truncated SVD, say), or give fewer rows."
+            )
+        values = values.toarray()
+    return np.asarray(values)
 
 
 def _rows(array: Any) -> Float64Array:
@@ -263,7 +289,8 @@ def _finite(array: Float64Array, what: str) -> Float64Array:
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         raise InputError(
             f"{what} holds {array[row, column]} in row {row}, column {column}{more}; every value must be finite, since "
-            "one that is not would blind the detector for a whole window. Drop or fill such rows."
+            "one that is not would blind the detector for a whole window. Drop or fill such rows, or fit to a data "
+            "frame, in which missing values are a kind of their own."
         )
     return array
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import math
 import os
+from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
-from functools import cached_property
+from dataclasses import dataclass, field, fields
 from inspect import signature
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 
-from tocsin import compute, storage, validation
+from tocsin import compute, storage
 from tocsin.calibration.normalise import Normaliser, coin, coins
 from tocsin.calibration.result import Thresholds
-from tocsin.compute.arrays import Float64Array, Int64Array
-from tocsin.errors import NotFittedError, StorageError
+from tocsin.compute.arrays import Float64Array, Int32Array, Int64Array
+from tocsin.errors import InputError, NotFittedError, StorageError
+from tocsin.intake import Intake
 from tocsin.outcomes import Outcome, Outcomes
 from tocsin.statistics.base import Channel, Parts, Points, snapshot
 from tocsin.statistics.family import LiveFamily
@@ -29,38 +30,67 @@ SHORTEST_PIECE = 32
 """Observations tested at once after a reset; twice as many each time, since what follows an alarm is tested again."""
 
 
+RECENT_WINDOWS = 2
+"""Points that are remembered, in widest windows: a change may have begun before the window that tells of it."""
+
+
 @dataclass
 class Fitted(Generic[C]):
-    """Everything that `fit` makes. Of it only `live`, `run`, `time` and `alarm` ever change."""
+    """Everything that `fit` makes. Of it only `live`, `run`, `time`, `alarm`, `recent` and `begun_with` change.
+
+    intake: how observations become points.  reference: points in use.  kept: those that live windows are compared with,
+        if not all.  edges: of groups of the reference.  rows: which of the observations given these points are.
+    rang: null windows that rang, as places in the reference; an explanation is judged by them.
+    recent: the latest points of this run.  begun_with: points that stood before them when it began, if any.
+    """
 
     live: LiveFamily
     normaliser: Normaliser
     calibration: C
     windows: tuple[int, ...]
+    intake: Intake
     reference: Points
     kept: Int64Array | None
     start: Start
     seed: int
     edges: Int64Array | None = None
+    rows: Int64Array | None = None
+    rang: Int32Array | None = None
     run: int = 0
     time: int = 0
     alarm: Outcome | None = None
+    recent: deque[Any] = field(default_factory=deque)
+    begun_with: Points | None = None
 
-    @cached_property
-    def width(self) -> int | None:
-        """Columns of the reference; None for objects."""
-        return self.reference.shape[1] if isinstance(self.reference, np.ndarray) else None
+    def __post_init__(self) -> None:
+        self.recent = deque(self.recent, maxlen=RECENT_WINDOWS * self.windows[-1])
+
+    def remember(self, points: Points) -> None:
+        """Keep the latest points, apart from arrays that may change."""
+        latest = points[-self.recent.maxlen :] if len(points) else points  # type: ignore[operator]
+        self.recent.extend(latest.copy())
+
+
+class _Checkpoint:
+    """What changes as a detector watches, as it is now."""
+
+    def __init__(self, fitted: Fitted[Any]) -> None:
+        self._kept = fitted.run, fitted.time, fitted.alarm, fitted.recent.copy(), snapshot(fitted.live.state())
+
+    def restore(self, fitted: Fitted[Any]) -> None:
+        """Back to then."""
+        fitted.run, fitted.time, fitted.alarm, fitted.recent, state = self._kept
+        fitted.live.resume(state)
 
 
 @contextmanager
 def _all_or_nothing(fitted: Fitted[Any]) -> Iterator[None]:
     """If a user's function fails, or is interrupted, the detector is as it was."""
-    before = fitted.run, fitted.time, fitted.alarm, snapshot(fitted.live.state())
+    before = _Checkpoint(fitted)
     try:
         yield
     except BaseException:
-        fitted.run, fitted.time, fitted.alarm, state = before
-        fitted.live.resume(state)
+        before.restore(fitted)
         raise
 
 
@@ -73,13 +103,31 @@ class Watcher(Generic[C]):
     backend: compute.Backend
     _fitted: Fitted[C] | None = None
 
+    # Options
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """The options, by name, as scikit-learn asks for them: its `clone` makes a copy that is not fitted."""
+        return {name: getattr(self, name) for name in signature(type(self)).parameters}
+
+    def set_params(self, **params: Any) -> Self:
+        """Change options; they count from the next `fit` on."""
+        names = tuple(signature(type(self)).parameters)
+        for name in params:
+            if name not in names:
+                raise InputError(f"{type(self).__name__} has no option {name!r}; there are {', '.join(names)}.")
+        for name, value in params.items():
+            setattr(self, name, value)
+        return self
+
     # Watching
 
     def update(self, x: Any) -> Outcome:
         """Take in one observation and test."""
         fitted = self._ready()
-        values = fitted.live.advance(fitted.live.observe(validation.observation(x, fitted.width), None), 0, 1)
+        point = fitted.intake.one(x)
+        values = fitted.live.advance(fitted.live.observe(point, None), 0, 1)
         fitted.time += 1
+        fitted.remember(point)
         test = fitted.time if fitted.start == "warm" else fitted.time - fitted.windows[-1]
         if test < 0:
             return Outcome(fitted.time, False, math.nan, math.nan, math.nan, None)
@@ -103,17 +151,39 @@ class Watcher(Generic[C]):
         With `reset_on_alarm` a new run starts after each alarm, as `reset` would do.
         """
         fitted = self._ready()
-        points = validation.observations(block, fitted.width)
+        points = fitted.intake.many(block)
         observed = fitted.live.observe(points, None) if len(points) else None
         if not reset_on_alarm:
-            return self._advance(fitted, observed, 0, len(points))
+            return self._advance(fitted, points, observed, 0, len(points))
         with _all_or_nothing(fitted):
-            return self._advance_with_resets(fitted, observed, len(points))
+            return self._advance_with_resets(fitted, points, observed)
 
-    def _advance_with_resets(self, fitted: Fitted[C], observed: Any, count: int) -> Outcomes:
-        pieces, position, size = [self._advance(fitted, observed, 0, 0)], 0, SHORTEST_PIECE
-        while position < count:
-            piece = self._advance(fitted, observed, position, min(position + size, count))
+    def update_until_alarm(self, block: Any) -> Outcomes:
+        """Take in observations of a block up to the first alarm, the one that rings included.
+
+        The outcomes are as many as were taken in. After an alarm the detector can explain it; after `reset` it can take
+        the rest of the block.
+        """
+        fitted = self._ready()
+        points = fitted.intake.many(block)
+        pieces, position, size = [self._advance(fitted, points, None, 0, 0)], 0, SHORTEST_PIECE
+        with _all_or_nothing(fitted):
+            while position < len(points) and not pieces[-1].alarm.any():
+                piece, before = points[position : position + size], _Checkpoint(fitted)
+                observed = fitted.live.observe(piece, None)
+                outcomes = self._advance(fitted, piece, observed, 0, len(piece))
+                rang = np.flatnonzero(outcomes.alarm)
+                if len(rang) and rang[0] < len(piece) - 1:
+                    before.restore(fitted)
+                    outcomes = self._advance(fitted, piece, observed, 0, int(rang[0]) + 1)
+                pieces.append(outcomes)
+                position, size = position + len(outcomes), 2 * size
+        return Outcomes.join(pieces)
+
+    def _advance_with_resets(self, fitted: Fitted[C], points: Points, observed: Any) -> Outcomes:
+        pieces, position, size = [self._advance(fitted, points, observed, 0, 0)], 0, SHORTEST_PIECE
+        while position < len(points):
+            piece = self._advance(fitted, points, observed, position, min(position + size, len(points)))
             size *= 2
             rang = np.flatnonzero(piece.alarm)
             if len(rang):
@@ -132,9 +202,10 @@ class Watcher(Generic[C]):
 
     def _begin(self, fitted: Fitted[C], run: int) -> None:
         fitted.run, fitted.time, fitted.alarm = run, 0, None
+        fitted.recent.clear()
         fitted.live.clear()
 
-    def _advance(self, fitted: Fitted[C], observed: Any, start: int, stop: int) -> Outcomes:
+    def _advance(self, fitted: Fitted[C], points: Points, observed: Any, start: int, stop: int) -> Outcomes:
         count, channels = stop - start, fitted.live.channels
         values = fitted.live.advance(observed, start, stop) if count else np.empty((0, len(channels)))
         time = np.arange(fitted.time + 1, fitted.time + 1 + count)
@@ -148,6 +219,7 @@ class Watcher(Generic[C]):
         curve = fitted.calibration.curve
         outcomes = Outcomes(time, statistic > threshold, statistic, threshold, loudest, channels, curve)
         fitted.time += count
+        fitted.remember(points[start:stop])
         if fitted.alarm is None and outcomes.alarm.any():
             fitted.alarm = outcomes[int(np.flatnonzero(outcomes.alarm)[0])]
         return outcomes
@@ -190,6 +262,11 @@ class Watcher(Generic[C]):
         return self._ready().reference
 
     @property
+    def intake_(self) -> Intake:
+        """How observations become points: the columns that they have, and of what kinds."""
+        return self._ready().intake
+
+    @property
     def run_(self) -> int:
         """How many runs came before this one."""
         return self._ready().run
@@ -211,7 +288,8 @@ class Watcher(Generic[C]):
         if self._fitted is None:
             return head
         fitted = self._fitted
-        shape = f"{len(fitted.reference)} points" + (f" of {fitted.width} columns" if fitted.width else "")
+        columns = len(fitted.intake.names)
+        shape = f"{len(fitted.reference)} points" + (f" of {columns} columns" if columns else "")
         channels = len(fitted.live.channels)
         state = "quiet" if fitted.alarm is None else f"rang at {fitted.alarm.time}"
         return (
@@ -225,13 +303,17 @@ class Watcher(Generic[C]):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the detector, its place in the stream included, to one file; whole or not at all."""
         fitted = self._ready()
+        numeric = isinstance(fitted.reference, np.ndarray)
         storage.write(
             path,
             {
                 "kind": type(self).__name__,
                 "options": {name: getattr(self, name) for name in self.options},
                 **self._description(),
-                "fitted": {field.name: getattr(fitted, field.name) for field in fields(fitted) if field.name != "live"},
+                "fitted": {
+                    **{own.name: getattr(fitted, own.name) for own in fields(fitted) if own.name != "live"},
+                    "recent": np.array(fitted.recent) if fitted.recent and numeric else list(fitted.recent),
+                },
                 "live": fitted.live.parts(),
                 "state": fitted.live.state(),
             },

@@ -14,6 +14,7 @@ from tocsin.calibration.normalise import Normaliser, coins
 from tocsin.calibration.result import Thresholds
 from tocsin.compute.arrays import Float64Array, Int64Array
 from tocsin.errors import InputError
+from tocsin.intake import Rows
 from tocsin.kernels import median_distance
 from tocsin.statistics.base import Channel, Parts
 from tocsin.statistics.family import LiveFamily
@@ -149,6 +150,7 @@ class LSDDInc(Watcher[LSDDIncThreshold]):
                 regularisation=regularisation,
             ),
             (window,),
+            Rows(points.shape[1]),
             points,
             None,
             "cold",

@@ -24,6 +24,7 @@ from tocsin.calibration.normalise import Normaliser
 from tocsin.calibration.result import Thresholds
 from tocsin.compute.arrays import Float64Array
 from tocsin.errors import InputError
+from tocsin.intake import Rows
 from tocsin.kernels import Gaussian, ScaledPoints
 from tocsin.statistics.base import Parts
 from tocsin.statistics.family import LiveFamily
@@ -149,7 +150,8 @@ class ScanB(Watcher[ScanBThreshold]):
             samples=samples,
         )
         normaliser = Normaliser(np.zeros(1), np.array([math.sqrt(variance)]), tie=0.0)
-        self._fitted = Fitted(LiveFamily([live]), normaliser, calibration, (window,), used, None, "cold", seed)
+        intake = Rows(points.shape[1])
+        self._fitted = Fitted(LiveFamily([live]), normaliser, calibration, (window,), intake, used, None, "cold", seed)
         return self
 
     def _restore(self, parts: Parts, windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:

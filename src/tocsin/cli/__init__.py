@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tocsin import __version__
-from tocsin.cli import check, common, demo, fit, reproduce, watch
+from tocsin.cli import check, common, demo, fit, report, reproduce, watch
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -44,6 +44,7 @@ def _tocsin(
 app.command("fit")(fit.command)
 app.command("watch")(watch.command)
 app.command("check")(check.command)
+app.command("report")(report.command)
 app.command("demo")(demo.command)
 app.command("reproduce")(reproduce.command)
 

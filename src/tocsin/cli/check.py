@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +13,7 @@ from tocsin import plots, reading
 from tocsin.calibration.result import LEVEL
 from tocsin.cli import common, describe
 from tocsin.cli.plot import quantile_plot
-from tocsin.compute.arrays import Float64Array
+from tocsin.cli.streams import blocks
 from tocsin.detector import Detector
 from tocsin.errors import InputError
 from tocsin.figures import require_matplotlib
@@ -66,7 +65,7 @@ def command(
     if stream is not None and detector.calibration_.mode == "fixed":
         raise InputError(f"{file} was calibrated with 'fixed', which makes no promise for a stream to speak against.")
     facts, table = _facts(file, detector), _table(detector)
-    run = None if stream is None else run_quietly(detector, _blocks(detector, file, stream, common.names(columns)))
+    run = None if stream is None else run_quietly(detector, blocks(detector, file, stream, common.names(columns)))
     if run is not None and run.tests == 0:
         raise InputError(f"{reading.source_name(stream or '')} is too short for a single test; give more rows.")
     if plot is not None:
@@ -89,21 +88,15 @@ def command(
         raise typer.Exit(BROKEN)
 
 
-def _blocks(detector: Detector, file: Path, stream: str, columns: list[str] | None) -> Iterator[Float64Array]:
-    for block in reading.read_blocks(stream, columns, reading.BLOCK):
-        common.same_columns(detector, block, file, stream)
-        yield block.rows
-
-
 def _facts(file: Path, detector: Detector) -> dict[str, Any]:
     alarm = None if detector.alarm_ is None else describe.alarm_facts(detector.alarm_)
     state = {"run": detector.run_ + 1, "run_length": detector.time_, "alarm": alarm}
-    return {"file": str(file), **describe.facts(detector, *detector.reference_.shape), "state": state}
+    return {"file": str(file), **describe.facts(detector), "state": state}
 
 
 def _table(detector: Detector) -> list[tuple[str, str]]:
-    rows, columns = detector.reference_.shape
-    reference = f"{describe.counted(rows, 'row')} of {describe.counted(columns, 'column')}"
+    rows = len(detector.reference_)
+    reference = f"{describe.counted(rows, 'row')} of {describe.counted(len(detector.intake_.names), 'column')}"
     compared = detector.calibration_.compared
     if compared < rows:
         reference += f", {compared:,} of which new observations are compared with"
@@ -118,6 +111,7 @@ def _table(detector: Detector) -> list[tuple[str, str]]:
         ("Windows", describe.windows(detector)),
         ("Channels", describe.channels(detector)),
         ("Reference", reference),
+        ("Columns", describe.columns(detector)),
         ("Start", detector.start),
         ("Seed", str(detector.seed_)),
         ("Stream", describe.place(detector, detector.run_)),

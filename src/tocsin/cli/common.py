@@ -11,8 +11,6 @@ from typing import TypeVar
 import typer
 from rich.console import Console
 
-from tocsin import reading
-from tocsin.detector import Detector
 from tocsin.errors import InputError, TocsinError
 
 T = TypeVar("T")
@@ -32,6 +30,7 @@ OPTIONS = {
     "give Blocks(length=...)": "give --sampler blocks --block-length",
     "give Independent()": "give --sampler independent",
     "paths=...": "--paths",
+    "Rename, add or drop columns, or fit": "Choose them with --columns, in the reference's order, or fit",
 }
 """What is called so in Python, and what on the command line."""
 
@@ -82,17 +81,6 @@ def numbers(option: str, text: str | None, kind: Callable[[str], T], what: str) 
         return [kind(part) for part in text.split(",")]
     except ValueError as error:
         raise InputError(f"{option} {text}: must be {what}, or several with commas between.") from error
-
-
-def same_columns(detector: Detector, block: reading.Block, file: Path, stream: str) -> None:
-    """Refuse a stream that has not as many columns as the reference."""
-    width = detector.reference_.shape[1]
-    if len(block.columns) != width:
-        columns = f"{len(block.columns)} column{'' if len(block.columns) == 1 else 's'}"
-        raise InputError(
-            f"{reading.source_name(stream)} has {columns}, and the reference of {file} has {width}: they must be the "
-            "same. Choose them with --columns."
-        )
 
 
 def console() -> Console:

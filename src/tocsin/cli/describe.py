@@ -14,8 +14,13 @@ from rich.text import Text
 from tocsin.calibration.dependence import SIGNIFICANT
 from tocsin.calibration.result import LEVEL
 from tocsin.detector import Detector
+from tocsin.intake import Tabular
 from tocsin.outcomes import Outcome
 from tocsin.statistics.base import Channel
+from tocsin.tables import OTHERS, Column
+
+MOST_NAMES = 12
+"""Names of columns shown."""
 
 
 def print_table(out: Console, rows: Sequence[tuple[str, str]]) -> None:
@@ -188,8 +193,24 @@ def place(detector: Detector, run: int) -> str:
     return f"run {run + 1}, {detector.time_:,} observations into it, {state}"
 
 
-def facts(detector: Detector, rows: int, columns: int) -> dict[str, Any]:
+def columns(detector: Detector) -> str:
+    """The columns that are watched, each with its kind where that is known."""
+    intake = detector.intake_
+    names = list(intake.names)
+    if isinstance(intake, Tabular):
+        names = [f"{column.name} ({_kind(column)})" for column in intake.columns.columns]
+    left_out = [name for name in intake.columns.ignored if name != OTHERS] if isinstance(intake, Tabular) else []
+    shown = listed(names if len(names) <= MOST_NAMES else [*names[:MOST_NAMES], f"{len(names) - MOST_NAMES} more"])
+    return f"{shown}; without {listed(left_out)}" if left_out else shown
+
+
+def _kind(column: Column) -> str:
+    return f"{column.kind}, {column.missing:.0%} missing" if column.missing else column.kind
+
+
+def facts(detector: Detector) -> dict[str, Any]:
     """What is known of a detector, for machines."""
+    rows, columns = len(detector.reference_), len(detector.intake_.names)
     calibration = detector.calibration_
     return {
         "ert": calibration.ert,
@@ -198,6 +219,7 @@ def facts(detector: Detector, rows: int, columns: int) -> dict[str, Any]:
         "windows": list(detector.windows_),
         "channels": [channel_facts(channel) for channel in detector.channels_],
         "reference": {"rows": rows, "columns": columns, "compared": calibration.compared},
+        "names": list(detector.intake_.names),
         "thresholds": detector.thresholds_.tolist(),
         "nominal_ert": calibration.nominal,
         "guarantee": calibration.guarantee,

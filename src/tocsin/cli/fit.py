@@ -7,35 +7,29 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-import numpy as np
 import typer
 
 from tocsin import reading, validation
 from tocsin.calibration.plan import Mode
 from tocsin.cli import common, describe
-from tocsin.compute.arrays import Float64Array
+from tocsin.compute.arrays import Array
 from tocsin.detector import Detector
 from tocsin.errors import InputError, ReferenceWarning
 from tocsin.kernels import Gaussian
 from tocsin.samplers import Blocks, Independent, Sampler
 from tocsin.statistics import LSDD, MMD, MeanShift
 from tocsin.statistics.base import Statistic
+from tocsin.tables import OTHERS, Table
 from tocsin.watching import Start
 
 StatisticName = Literal["mmd", "lsdd", "mean"]
 SamplerName = Literal["auto", "independent", "blocks"]
 
-UNEVEN = 10
-"""Columns whose spreads differ by more than this factor are worth a note."""
-
-MOST_NAMES = 12
-"""Names of columns shown."""
-
 Reference = typer.Argument(
     metavar="REFERENCE",
-    help="Rows from a time when all was well: .csv, .jsonl, .npy, .parquet, or - for standard input.",
+    help="Rows from a time when all was well: .csv, .jsonl, .npy, .npz, .parquet, .feather, or - for standard input.",
 )
 Output = typer.Option("--output", "-o", metavar="FILE", help="The .tocsin file to write.")
 Ert = typer.Option(metavar="N", help="Expected run time: observations between false alarms, on average.")
@@ -56,8 +50,13 @@ Draw = typer.Option(
 BlockLength = typer.Option(metavar="N", help="Rows in a block. Default: chosen from the reference.")
 Groups = typer.Option(
     metavar="COLUMN",
-    help="A column with the number of the recording, session or machine that a row is from: blocks never cross from "
-    "one to the next. It is not watched itself.",
+    help="A column with the name or number of the recording, session or machine that a row is from: blocks never cross "
+    "from one to the next. It is not watched itself.",
+)
+Kinds = typer.Option(
+    metavar="COLUMN=KIND,...",
+    help="Kinds of columns that are not what they seem: number, category, time (of day and week), elapsed (a time as a "
+    "number), text, ignore.",
 )
 Guarantee = typer.Option(
     metavar="P", help="Raise thresholds so that the true run time is --ert or more with this probability, such as 0.9."
@@ -82,6 +81,7 @@ def command(
     calibration: Annotated[Mode, Calibrate] = "steady",
     sampler: Annotated[SamplerName, Draw] = "auto",
     block_length: Annotated[int | None, BlockLength] = None,
+    kinds: Annotated[str | None, Kinds] = None,
     groups: Annotated[str | None, Groups] = None,
     guarantee: Annotated[float | None, Guarantee] = None,
     interval: Annotated[bool, Interval] = True,
@@ -115,23 +115,23 @@ def command(
         sampler=_sampler(sampler, block_length),
         guarantee=guarantee,
         interval=interval,
+        kinds=_kinds(common.names(columns), kinds),
         calibration=calibration,
         start=start,
         error=error,
         paths=paths,
         seed=seed,
     )
-    data, labels = _read(reference, common.names(columns), groups)
+    table, labels = _read(reference, common.names(columns), groups)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ReferenceWarning)
-        detector.fit(data.rows, groups=labels, workers=workers)
+        detector.fit(table, groups=labels, workers=workers)
     detector.save(output)
-    notes = [*_warned(caught), *_notes(detector, data, statistic)]
+    notes = [*_warned(caught), *_notes(detector, len(table))]
     if as_json:
-        facts = describe.facts(detector, *data.rows.shape)
-        typer.echo(json.dumps({"file": str(output), **facts, "names": data.columns, "notes": notes}))
+        typer.echo(json.dumps({"file": str(output), **describe.facts(detector), "notes": notes}))
         return
-    size = f"{describe.counted(len(data.rows), 'row')} of {describe.counted(len(data.columns), 'column')}"
+    size = f"{describe.counted(len(table), 'row')} of {describe.counted(len(detector.intake_.names), 'column')}"
     seconds = time.perf_counter() - began
     out = common.console()
     out.print(f"Fitted to {size} from {reading.source_name(reference)} in {seconds:.1f} s.\n", markup=False)
@@ -139,7 +139,7 @@ def command(
         out,
         [
             ("Promise", describe.promise(detector)),
-            ("Columns", _shortened(data.columns)),
+            ("Columns", describe.columns(detector)),
             ("Windows", describe.windows(detector)),
             ("Channels", describe.channels(detector)),
             ("Precision", describe.precision(detector)),
@@ -151,16 +151,24 @@ def command(
     out.print(f"\nWritten to {output}. Next: tocsin watch {output} STREAM", markup=False)
 
 
-def _read(reference: str, columns: list[str] | None, groups: str | None) -> tuple[reading.Block, Float64Array | None]:
+def _read(reference: str, columns: list[str] | None, groups: str | None) -> tuple[Table, Array | None]:
     """The reference, and the groups of its rows."""
+    wanted = None if columns is None else [*columns, *([groups] if groups and groups not in columns else [])]
+    table = reading.read_whole(reference, wanted)
     if groups is None:
-        return reading.read_whole(reference, columns), None
-    data = reading.read_whole(reference, None if columns is None else [*columns, groups])
-    if groups not in data.columns:
-        raise InputError(f"--groups {groups}: there is no such column; there are {describe.listed(data.columns)}.")
-    place = data.columns.index(groups)
-    names = tuple(name for name in data.columns if name != groups)
-    return reading.Block(names, np.delete(data.rows, place, axis=1)), data.rows[:, place]
+        return table, None
+    if groups not in table.names:
+        raise InputError(f"--groups {groups}: there is no such column; there are {describe.listed(table.names)}.")
+    return table.without([groups]), table.columns[groups].as_strings()
+
+
+def _kinds(columns: list[str] | None, kinds: str | None) -> dict[str, Any] | None:
+    """The kinds that are given; columns that are not chosen are ignored, in the stream too."""
+    chosen: dict[str, Any] = {} if columns is None else {**dict.fromkeys(columns, "auto"), OTHERS: "ignore"}
+    for part in common.names(kinds) or []:
+        name, _, kind = part.partition("=")
+        chosen[name.strip()] = kind.strip()
+    return chosen or None
 
 
 def _sampler(name: SamplerName, length: int | None) -> Sampler | Literal["auto"]:
@@ -193,30 +201,16 @@ def _statistic(name: StatisticName, widths: list[float] | None) -> Statistic:
     return MeanShift()
 
 
-def _notes(detector: Detector, data: reading.Block, statistic: StatisticName) -> Iterator[str]:
+def _notes(detector: Detector, count: int) -> Iterator[str]:
     """What the user should know about this reference."""
-    count, widest = len(data.rows), detector.windows_[-1]
+    widest = detector.windows_[-1]
     if count < _wanted(widest):
         yield (
             f"a window of {widest} on {count:,} reference rows loosens the promise: the true rate of false alarms can "
             f"differ much from one in {describe.count(detector.ert)}. {_wanted(widest):,} rows or more are better."
-        )
-    spreads = data.rows.std(0)
-    high, low = int(spreads.argmax()), int(np.where(spreads > 0, spreads, np.inf).argmin())
-    if statistic != "mean" and spreads[high] > UNEVEN * spreads[low] > 0:
-        yield (
-            f"column {data.columns[low]} varies {spreads[high] / spreads[low]:.0f} times less than column "
-            f"{data.columns[high]}. Rows are compared by distance, so changes in it alone will hardly be heard. "
-            "Bring columns to similar spreads first, in the reference and in the stream alike."
         )
 
 
 def _wanted(window: int) -> int:
     """Reference rows that a window asks for."""
     return validation.POINTS_PER_WINDOW * window
-
-
-def _shortened(names: tuple[str, ...]) -> str:
-    if len(names) <= MOST_NAMES:
-        return describe.listed(names)
-    return describe.listed([*names[:MOST_NAMES], f"{len(names) - MOST_NAMES} more"])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections.abc import Callable, Sequence
+from itertools import groupby, pairwise
 
 import numpy as np
 from rich.text import Text
@@ -12,6 +13,8 @@ from tocsin.outcomes import Outcomes
 
 BARS = " ▁▂▃▄▅▆▇█"
 HEIGHT, WIDTH = 7, 60
+THRESHOLD = " threshold "
+MARGIN = len(THRESHOLD)
 HEADROOM = 1.25
 """The plot ends at the highest statistic, but shows at least this much, in thresholds."""
 
@@ -21,22 +24,35 @@ def plot(outcomes: Outcomes, change: int) -> Text:
     ratio = np.maximum(outcomes.statistic / outcomes.threshold, 0)
     edges = np.linspace(0, len(ratio), WIDTH + 1).astype(int)
     levels = [float(ratio[low:high].max()) for low, high in pairwise(edges)]
-    top = max(HEADROOM, *levels)
-    threshold_row = round(HEIGHT / top - 0.5)
     changed = int(np.searchsorted(edges, change, side="right")) - 1
-    picture = Text()
-    for row in reversed(range(HEIGHT)):
-        picture.append(" threshold " if row == threshold_row else " " * 11)
-        for column, level in enumerate(levels):
-            filled = int(np.clip(round((level / top * HEIGHT - row) * 8), 0, 8))
-            if filled == 0 and row == threshold_row:
-                picture.append("╌", "red")
-            else:
-                picture.append(BARS[filled], "red" if level > 1 else "yellow" if column >= changed else "green")
-        picture.append("\n")
-    picture.append(" " * 11 + "─" * changed + "▲" + "─" * (WIDTH - changed - 2) + "▲\n")
+    picture = bars(levels, lambda column: "yellow" if column >= changed else "green")
+    picture.append(" " * MARGIN + "─" * changed + "▲" + "─" * (WIDTH - changed - 2) + "▲\n")
     label = f"change after {change}"
-    picture.append(" " * 11 + f"{label:>{changed + 1}}".ljust(max(changed + 3, WIDTH - 6)) + f"alarm at {len(ratio)}\n")
+    below = f"{label:>{changed + 1}}".ljust(max(changed + 3, WIDTH - 6))
+    picture.append(f"{' ' * MARGIN}{below}alarm at {len(ratio)}\n")
+    return picture
+
+
+def bars(levels: Sequence[float], colour: Callable[[int], str], height: int = HEIGHT) -> Text:
+    """A bar for each level, in units of the threshold; red above it, and `colour` of its column elsewhere.
+
+    A level that is NaN has no bar.
+    """
+    shown = [level if level > 0 else 0.0 for level in levels]
+    top = max(HEADROOM, *shown)
+    threshold_row = round(height / top - 0.5)
+    colours = ["red" if level > 1 else colour(column) for column, level in enumerate(shown)]
+    picture = Text()
+    for row in reversed(range(height)):
+        picture.append(THRESHOLD if row == threshold_row else " " * MARGIN)
+        cells = [BARS[min(max(round((level / top * height - row) * 8), 0), 8)] for level in shown]
+        line = [
+            ("╌", "red") if cell == " " and row == threshold_row else (cell, cell_colour)
+            for cell, cell_colour in zip(cells, colours, strict=True)
+        ]
+        for style, run in groupby(line, key=lambda cell: cell[1]):
+            picture.append("".join(cell for cell, _ in run), style)
+        picture.append("\n")
     return picture
 
 

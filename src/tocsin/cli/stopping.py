@@ -23,13 +23,20 @@ class Stopper:
         source = iter(items)
         while not self.asked:
             try:
-                self._waiting = True
-                item = next(source)
-                self._waiting = False
+                with self.waiting():
+                    item = next(source)
             except (KeyboardInterrupt, StopIteration):
-                self._waiting = False
                 return
             yield item
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """What is done meanwhile is waiting: a request to stop interrupts it with KeyboardInterrupt."""
+        self._waiting = True
+        try:
+            yield
+        finally:
+            self._waiting = False
 
     def ask(self, _number: int, _frame: FrameType | None) -> None:
         """Ask to stop; a signal handler."""

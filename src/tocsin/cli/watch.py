@@ -2,36 +2,66 @@
 
 from __future__ import annotations
 
-import json
+import sys
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
-from typing import Annotated
+from typing import IO, Annotated, Any
 
-import numpy as np
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from tocsin import reading
-from tocsin.cli import common, describe
-from tocsin.cli.stopping import stopper
-from tocsin.compute.arrays import Float64Array
+from tocsin.cli import common, streams
+from tocsin.cli.actions import MOST_WAITING, TRIES, Actions
+from tocsin.cli.live import View
+from tocsin.cli.stopping import Stopper, stopper
+from tocsin.cli.telling import Report
 from tocsin.detector import Detector
-from tocsin.outcomes import Outcome
+from tocsin.errors import InputError
+from tocsin.following import follow as lines_of
+from tocsin.tables import Table
 
 RANG = 1
 """Exit status when there was an alarm."""
+
+GROWING = (".csv", ".jsonl", ".ndjson")
+"""Files that can be followed."""
 
 Stream = typer.Argument(
     metavar="STREAM",
     help="Rows to watch: .csv, .jsonl, .npy, .parquet, or - for standard input (CSV or JSON lines).",
 )
+Follow = typer.Option(
+    "--follow",
+    "-f",
+    help="At the end of STREAM (.csv or .jsonl) wait for more lines, as tail -F does. A file "
+    "that was rotated or cut back is read from its beginning.",
+)
+FromNow = typer.Option("--from-now", help="With --follow: leave out the rows that STREAM has already.")
+Live = typer.Option(
+    "--live/--plain",
+    help="A picture that runs, or a line for each alarm. Default: a picture in a terminal, if rows come from --follow "
+    "or a pipe.",
+    show_default=False,
+)
+Alarms = typer.Option(metavar="FILE", help="Also append each alarm to FILE, as a line of JSON.")
+OnAlarm = typer.Option(
+    metavar="COMMAND|URL",
+    help="For each alarm run a command in the shell, or POST it to an address that begins with http:// or https:// "
+    f"({TRIES} tries). In the background, one at a time and in order; up to {MOST_WAITING} alarms wait, and further "
+    "ones are dropped. Failures are told on standard error, and the watch goes on.",
+)
+Once = typer.Option("--once", help="Stop at the first alarm.")
 SaveState = typer.Option(
     "--save-state", help="At the end write the detector back to FILE, so that the next watch goes on from there."
 )
-Once = typer.Option("--once", help="Stop at the first alarm.")
+SaveEvery = typer.Option(
+    metavar="ROWS",
+    min=1,
+    help="The same, and also after every so many rows: for watches without an end.",
+)
 Quiet = typer.Option("--quiet", "-q", help="Print nothing; the exit status tells.")
+Json = typer.Option("--json", help="Alarms and the summary as lines of JSON.")
 
 
 @common.short_errors()
@@ -39,104 +69,143 @@ def command(
     file: Annotated[Path, common.FILE],
     stream: Annotated[str, Stream],
     columns: Annotated[str | None, common.COLUMNS] = None,
-    save_state: Annotated[bool, SaveState] = False,
+    follow: Annotated[bool, Follow] = False,
+    from_now: Annotated[bool, FromNow] = False,
+    live: Annotated[bool | None, Live] = None,
+    alarms: Annotated[Path | None, Alarms] = None,
+    on_alarm: Annotated[str | None, OnAlarm] = None,
     once: Annotated[bool, Once] = False,
+    save_state: Annotated[bool, SaveState] = False,
+    save_every: Annotated[int | None, SaveEvery] = None,
     quiet: Annotated[bool, Quiet] = False,
-    as_json: Annotated[bool, common.JSON] = False,
+    as_json: Annotated[bool, Json] = False,
 ) -> None:
     """Watch a stream; ring when it is no longer like the reference.
 
-    Every alarm is a line, printed as soon as its row is read, and a new run starts after it. Standard input is taken
-    line by line, as it arrives. Ctrl-C and SIGTERM end the watch between two rows, as the end of the stream would.
+    Every alarm is told as soon as its row is read, and a new run starts after it: a change that stays rings again.
+    Ctrl-C and SIGTERM end the watch between two rows, as the end of the stream would.
 
     Exit status: 0 quiet, 1 it rang, 2 trouble. A bad row is trouble: it ends the watch, and FILE stays as it was.
 
     \b
     Examples:
       tocsin watch machine.tocsin today.csv --save-state
-      tail -f log.csv | tocsin watch machine.tocsin - --json
+      tocsin watch machine.tocsin log.csv --follow
+      sensor | tocsin watch machine.tocsin - --json
+      tocsin watch machine.tocsin log.csv -f --from-now --save-every 1000
+
+    Alarms can be kept (--alarms) and can set something off (--on-alarm). Each is a JSON object with timestamp, row,
+    run_length, statistic, threshold, rarity, channel, text (a line to read), detector and stream, and an explanation
+    where there is one. A webhook gets it as its body, a command on standard input; numbers and texts in it are also
+    variables: TOCSIN_ROW, TOCSIN_TEXT and so on.
+
+    \b
+      tocsin watch machine.tocsin log.csv -f --alarms alarms.jsonl
+      tocsin watch machine.tocsin log.csv -f --on-alarm 'logger "$TOCSIN_TEXT"'
+      tocsin watch machine.tocsin log.csv -f --on-alarm https://hooks.example.org
     """
     detector = Detector.load(file)
-    if save_state:
+    saves = save_state or save_every is not None
+    if saves:
         common.must_be_writable(file)
+    if alarms is not None and any(_same(alarms, other) for other in (file, stream)):
+        raise InputError(f"--alarms {alarms} would be written into what is read. Choose another file.")
     if detector.alarm_ is not None:
         # The watch before ended at an alarm (--once); a new run follows an alarm.
         detector.reset()
-    report = Report(detector.calibration_.ert, quiet=quiet, as_json=as_json)
-    size = 1 if stream == reading.STANDARD_INPUT else reading.BLOCK
-    blocks = reading.read_blocks(stream, common.names(columns), size)
-    with stopper() as stop:
-        for block in stop.until_asked(_row_by_row(blocks) if once else blocks):
-            common.same_columns(detector, block, file, stream)
-            for position, outcome in _alarms(detector, block.rows, once):
-                report.alarm(report.rows + position + 1, outcome)
-            report.rows += len(block.rows)
-            if once and report.alarms:
-                break
-        if save_state:
+    source, ert = reading.source_name(stream), detector.calibration_.ert
+    report = Report(str(file), source, ert, common.console(), quiet=quiet, as_json=as_json)
+    view = _view(report, live, arriving=follow or (stream == reading.STANDARD_INPUT and not sys.stdin.isatty()))
+    blocks = _blocks(detector, file, stream, common.names(columns), follow=follow, from_now=from_now)
+    with stopper() as stop, ExitStack() as at_the_end:
+        if alarms is not None:
+            report.log = at_the_end.enter_context(_appending(alarms))
+        if on_alarm is not None:
+            report.actions = Actions(on_alarm, report.tell)
+            at_the_end.callback(_finish, report.actions, stop)
+        saved = 0
+        with view or nullcontext() as report.view:
+            for block in stop.until_asked(blocks):
+                _take_in(detector, block, report, once)
+                if save_every is not None and report.rows - saved >= save_every:
+                    detector.save(file)
+                    saved = report.rows
+                if once and report.alarms:
+                    break
+        if saves:
             detector.save(file)
-        report.summary(interrupted=stop.asked, saved_to=file if save_state else None)
+        report.summary(interrupted=stop.asked, saved_to=file if saves else None)
     raise typer.Exit(RANG if report.alarms else 0)
 
 
-def _row_by_row(blocks: Iterator[reading.Block]) -> Iterator[reading.Block]:
-    for block in blocks:
-        for row in block.rows:
-            yield reading.Block(block.columns, row[None])
+def _take_in(detector: Detector, rows: Table, report: Report, once: bool) -> None:
+    """Watch these rows; a new run follows each alarm, except where one is enough."""
+    position = 0
+    while position < len(rows):
+        if len(rows) == 1:
+            report.saw_one(detector.update(rows))  # several times as fast for a single row
+            position = 1
+        else:
+            outcomes = detector.update_until_alarm(rows[position:])
+            report.saw(outcomes)
+            position += len(outcomes)
+        if detector.alarm_ is not None:
+            report.alarm(detector.alarm_, explained(detector) if report.explains else None)
+            if once:
+                return
+            detector.reset()
 
 
-def _alarms(detector: Detector, rows: Float64Array, once: bool) -> Iterator[tuple[int, Outcome]]:
-    """The alarms among these rows, and where; a new run follows each, except where one is enough."""
-    if len(rows) == 1:
-        outcome = detector.update(rows[0])
-        if outcome.alarm:
-            yield 0, outcome
-            if not once:
-                detector.reset()
-        return
-    outcomes = detector.update_many(rows, reset_on_alarm=True)
-    for position in np.flatnonzero(outcomes.alarm):
-        yield int(position), outcomes[int(position)]
+def explained(detector: Detector) -> dict[str, Any] | None:
+    """Why it rang, as facts and as a text; None if the detector cannot tell."""
+    if not hasattr(detector, "explain"):
+        return None
+    explanation = detector.explain()
+    return {**explanation.to_dict(), "text": str(explanation)}
 
 
-@dataclass
-class Report:
-    """What was seen, told as it happens."""
-
-    ert: float
-    quiet: bool
-    as_json: bool
-    out: Console = field(default_factory=common.console)
-    rows: int = 0
-    alarms: int = 0
-
-    def alarm(self, row: int, outcome: Outcome) -> None:
-        """An alarm, at this row of the stream."""
-        self.alarms += 1
-        if self.as_json:
-            self._print(json.dumps({"event": "alarm", "row": row, **describe.alarm_facts(outcome)}))
-            return
-        values = f"statistic {outcome.statistic:.5g} > threshold {outcome.threshold:.5g} ({outcome.channel})"
-        rarity = f"; by chance once in {describe.rounded(outcome.rarity)} rows"
-        self._print(Text.assemble(("ALARM", "bold red"), f" at row {row}: run length {outcome.time}, {values}{rarity}"))
-
-    def summary(self, *, interrupted: bool, saved_to: Path | None) -> None:
-        """All of it, at the end."""
-        chance = self.rows / self.ert
-        if self.as_json:
-            facts = {"rows": self.rows, "alarms": self.alarms, "expected_false_alarms": chance}
-            state = {"interrupted": interrupted, "state_saved": saved_to is not None}
-            self._print(json.dumps({"event": "summary", **facts, **state}))
-            return
-        stopped = "Stopped after " if interrupted else ""
-        shown = f"{chance:.2g}" if chance < 10 else f"{chance:,.0f}"
-        self._print(
-            f"{stopped}{describe.counted(self.rows, 'row')}: {describe.counted(self.alarms, 'alarm')}, where chance "
-            f"alone would give {shown} on average (one in {describe.count(self.ert)})."
+def _blocks(
+    detector: Detector, file: Path, stream: str, columns: list[str] | None, *, follow: bool, from_now: bool
+) -> Iterator[Table]:
+    if not follow:
+        if from_now:
+            raise InputError("--from-now leaves out rows of a file that grows; give --follow too.")
+        size = 1 if stream == reading.STANDARD_INPUT else reading.BLOCK
+        return streams.blocks(detector, file, stream, columns, size)
+    if stream == reading.STANDARD_INPUT:
+        raise InputError("--follow is for files that grow; rows from standard input are always taken as they arrive.")
+    if Path(stream).suffix.lower() not in GROWING:
+        raise InputError(
+            f"Cannot follow {stream}: its name must end in one of {', '.join(GROWING)}, since only text can be read "
+            "while it is written. Watch it without --follow."
         )
-        if saved_to is not None:
-            self._print(f"State saved to {saved_to}: the next watch goes on from here.")
+    return streams.blocks(detector, file, stream, columns, 1, lines_of(stream, from_now=from_now))
 
-    def _print(self, line: str | Text) -> None:
-        if not self.quiet:
-            self.out.print(line, markup=False, soft_wrap=True)
+
+def _view(report: Report, wanted: bool | None, *, arriving: bool) -> View | None:
+    """A running picture, if it is wanted or, where nothing is said, if it can be shown."""
+    out = report.out
+    possible = out.is_terminal and not out.is_dumb_terminal and not out.options.ascii_only
+    if wanted and (report.quiet or report.as_json):
+        raise InputError("--live shows a picture, which leaves no room for --quiet or --json. Perhaps --alarms helps.")
+    if wanted and not possible:
+        raise InputError("--live needs a terminal that can move its cursor and show Unicode. Leave it out.")
+    if wanted or (wanted is None and arriving and possible and not report.quiet and not report.as_json):
+        return View(out, f"{report.detector} watches {report.stream}", report.ert)
+    return None
+
+
+def _same(alarms: Path, other: Path | str) -> bool:
+    return alarms.resolve() == Path(other).resolve()
+
+
+def _appending(file: Path) -> IO[str]:
+    try:
+        return file.open("a", encoding="utf-8")
+    except OSError as error:
+        raise InputError(f"Cannot write --alarms {file}: {error.strerror or error}.") from error
+
+
+def _finish(actions: Actions, stop: Stopper) -> None:
+    with suppress(KeyboardInterrupt), stop.waiting():
+        actions.finish()

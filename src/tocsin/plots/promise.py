@@ -1,4 +1,4 @@
-"""Plots of detectors. Needs the extra `plot`."""
+"""How rare each level of the statistic is, and the run lengths of a quiet stream."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from tocsin.quiet import QuietRun, geometric_quantiles
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-SIMULATED, FITTED, MARKED = figures.COLOURS[0], figures.COLOURS[1], figures.COLOURS[6]
+SIMULATED, FITTED = "C0", "C1"
 BAND = 200
 """Levels at which a band is drawn."""
 
 
-def draw_promise(calibration: Calibration, run: QuietRun | None, file: Path) -> None:
+def draw_promise(calibration: Calibration, run: QuietRun | None, file: Path, *, theme: figures.Theme = "light") -> None:
     """How rare each level is, simulated and extrapolated; beside it, if given, the runs of a quiet stream."""
-    with figures.figure_file(file, figures.PAGE if run else figures.COLUMN, 2.8) as drawing:
+    with figures.figure_file(file, figures.PAGE if run else figures.COLUMN, 2.8, theme) as drawing:
         panels = drawing.subplots(1, 2) if run else [drawing.subplots()]
         rarity_panel(panels[0], calibration)
         if run:
@@ -51,7 +51,7 @@ def rarity_panel(axes: Axes, calibration: Calibration) -> None:
             levels, np.exp(log_times - reach), np.exp(log_times + reach), color=FITTED, alpha=0.2, linewidth=0,
             label=f"{LEVEL:.0%} interval",
         )  # fmt: skip
-    axes.axvline(calibration.threshold, color=MARKED, linewidth=0.8)
+    axes.axvline(calibration.threshold, color=figures.ink(), linewidth=0.8)
     low, high = calibration.interval() or (calibration.nominal, calibration.nominal)
     axes.errorbar(
         [calibration.threshold],
@@ -59,7 +59,7 @@ def rarity_panel(axes: Axes, calibration: Calibration) -> None:
         yerr=[[calibration.nominal - low], [high - calibration.nominal]],
         fmt="o",
         capsize=3,
-        color=MARKED,
+        color=figures.ink(),
         label=f"ERT {calibration.nominal:,.4g}",
     )
     axes.set(yscale="log", xlabel="statistic", ylabel="observations between false alarms")
@@ -81,7 +81,7 @@ def run_length_panel(axes: Axes, run: QuietRun) -> None:
     axes.fill_between(expected, low, high, color=SIMULATED, alpha=0.2, linewidth=0, label=f"{LEVEL:.0%} of each")
     axes.plot(expected, seen, "o", color=FITTED, label="observed")
     edge = max(float(expected[-1]), float(seen[-1])) * 1.05
-    axes.plot([0, edge], [0, edge], color=MARKED, linewidth=0.8)
+    axes.plot([0, edge], [0, edge], color=figures.ink(), linewidth=0.8)
     axes.set(
         xlabel=f"geometric run length, ERT {run.ert:,.4g}", ylabel="observed run length", xlim=(0, edge), ylim=(0, edge)
     )

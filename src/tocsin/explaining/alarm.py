@@ -1,0 +1,180 @@
+"""From a detector that rang to an explanation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tocsin.calibration.normalise import coin
+from tocsin.calibration.result import Calibration
+from tocsin.compute.arrays import Int64Array
+from tocsin.errors import InputError
+from tocsin.explaining.columns import RATE, ColumnTest
+from tocsin.explaining.contributions import Contributions, column_contributions
+from tocsin.explaining.examples import find_examples
+from tocsin.explaining.kernel import gaussian, some
+from tocsin.explaining.onset import LEVEL, Onset, find_onset
+from tocsin.explaining.words import NEWLY_MISSING, compare, show
+from tocsin.explanation import Began, Example, Explanation, Moved
+from tocsin.kernels import Kernel, median_distance
+from tocsin.outcomes import Outcome
+from tocsin.statistics.base import Channel, Live, Points, choose
+from tocsin.statistics.mmd_callable import CallableLive
+from tocsin.watching import Fitted
+
+COMPARED = 1000
+"""Reference rows that are described beside recent ones, at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Alarm:
+    """An alarm, and what is known of the run that it ended.
+
+    recent: the latest observations of the run, oldest first.  after: how many of them came after the alarm.
+    """
+
+    fitted: Fitted[Calibration]
+    outcome: Outcome
+    channel: Channel
+    recent: Points
+    after: int
+
+    @classmethod
+    def of(cls, fitted: Fitted[Calibration]) -> Alarm:
+        """The first alarm of this run."""
+        outcome = fitted.alarm
+        if outcome is None or outcome.channel is None:
+            raise InputError(
+                f"There is no alarm to explain: this run has been quiet for {fitted.time:,} observations. Call "
+                "explain() after an alarm, before reset()."
+            )
+        after = fitted.time - outcome.time
+        if after >= len(fitted.recent):
+            raise InputError(
+                f"The alarm is {after:,} observations ago, and the last {len(fitted.recent):,} are remembered. Call "
+                "explain() when it rings, or soon after."
+            )
+        points = list(fitted.recent)
+        numeric = isinstance(fitted.reference, np.ndarray)
+        return cls(fitted, outcome, outcome.channel, np.array(points) if numeric else points, after)
+
+    def explain(self) -> Explanation:
+        """What it means."""
+        fitted = self.fitted
+        began = find_onset(
+            self.recent, fitted.reference, self.kernel, self.channel.window,
+            after=self.after, ordered=fitted.calibration.block > 1, seed=fitted.seed,
+        )  # fmt: skip
+        typical = find_examples(self.recent, fitted.reference, self.kernel, began.probabilities, seed=fitted.seed)
+        parts = self._contributions()
+        return Explanation(
+            outcome=self.outcome,
+            value=self.value,
+            measure="" if parts is None or parts.measure == self.channel else str(parts.measure),
+            began=Began(self._time(began.estimate), self._time(began.low), self._time(began.high), LEVEL),
+            columns=() if parts is None else self._moved(parts, began),
+            rate=RATE,
+            recent=self._examples(self.recent, typical.recent, self._time(0)),
+            missed=self._missed(typical.reference),
+        )
+
+    @cached_property
+    def kernel(self) -> Kernel:
+        """That of the channel, or one of the median width where it has none."""
+        if isinstance(self.member, CallableLive):
+            return self.member.kernel
+        reference = self.fitted.reference
+        if not isinstance(reference, np.ndarray):
+            raise InputError(
+                f"{self.channel.statistic} compares observations by a function of its own, which says nothing about "
+                "single ones; only statistics with a kernel, and those on rows of numbers, can be explained."
+            )
+        width = self.channel.width
+        return gaussian(median_distance(reference, np.random.default_rng(self.fitted.seed)) if width is None else width)
+
+    @property
+    def member(self) -> Live:
+        """The statistic that spoke."""
+        return next(member for member in self.fitted.live.members if self.channel in member.channels)
+
+    @property
+    def value(self) -> float:
+        """The channel's own value, without the coin."""
+        fitted, normaliser = self.fitted, self.fitted.normaliser
+        k = fitted.live.channels.index(self.channel)
+        score = self.outcome.statistic - normaliser.tie * coin(fitted.seed, fitted.run, self.outcome.time)
+        return float(score * normaliser.scale[k] + normaliser.centre[k])
+
+    def _time(self, place: int) -> int:
+        """Of a place among the recent observations."""
+        return self.fitted.time - len(self.recent) + place + 1
+
+    @property
+    def _at_alarm(self) -> Points:
+        """The observations up to the alarm; before them, after a warm start, those that the run began with."""
+        rows = self.recent[: len(self.recent) - self.after]
+        missing = self.channel.window - len(rows)
+        begun = self.fitted.begun_with
+        return np.concatenate([begun[len(begun) - missing :], rows]) if missing > 0 and begun is not None else rows
+
+    def _contributions(self) -> Contributions | None:
+        fitted = self.fitted
+        if not isinstance(fitted.reference, np.ndarray) or not fitted.intake.names:
+            return None
+        weights = None
+        if self.channel.statistic == "MeanShift":
+            weights = self.member.parts()["features"]["weights"]
+        return column_contributions(
+            self.channel, self._at_alarm, fitted.reference, fitted.intake.owners, total=self.value,
+            weights=weights, signed=self.channel.statistic == "MeanShift" and self._is_signed,
+            rang=fitted.rang, seed=fitted.seed,
+        )  # fmt: skip
+
+    @property
+    def _is_signed(self) -> bool:
+        member: Any = self.member
+        return bool(member.features.signed)
+
+    def _moved(self, parts: Contributions, began: Onset) -> tuple[Moved, ...]:
+        fitted = self.fitted
+        changes = self._column_test(self._at_alarm)
+        before = choose(fitted.reference, some(len(fitted.reference), COMPARED, fitted.seed))
+        words = compare(fitted.intake, before, self.recent[began.estimate :])
+        changed = set(changes.changed.tolist())
+        return tuple(
+            Moved(
+                name=words[i].name,
+                contribution=float(parts.columns[i]),
+                usual=(float(parts.low[i]), float(parts.high[i])),
+                p_value=float(changes.p_values[i]),
+                changed=int(i) in changed,
+                how=changes.how[i],
+                before=words[i].before,
+                after=words[i].after,
+            )
+            for i in changes.order
+            if words[i].name != NEWLY_MISSING or parts.columns[i]
+        )
+
+    @property
+    def _column_test(self) -> ColumnTest:
+        """Learned with the first explanation, and kept."""
+        fitted, name = self.fitted, "_column_test"
+        if name not in vars(fitted):
+            assert fitted.rang is not None
+            setattr(fitted, name, ColumnTest(fitted.reference, fitted.intake.owners, fitted.rang, seed=fitted.seed))
+        test: ColumnTest = getattr(fitted, name)
+        return test
+
+    def _examples(self, rows: Points, places: Int64Array, first: int) -> tuple[Example, ...]:
+        shown = show(self.fitted.intake, choose(rows, places))
+        return tuple(Example(first + int(place), values) for place, values in zip(places, shown, strict=True))
+
+    def _missed(self, places: Int64Array) -> tuple[Example, ...]:
+        fitted = self.fitted
+        rows = places if fitted.rows is None else fitted.rows[places]
+        shown = show(fitted.intake, choose(fitted.reference, places))
+        return tuple(Example(int(row) + 1, values) for row, values in zip(rows, shown, strict=True))

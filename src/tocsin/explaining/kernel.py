@@ -1,0 +1,35 @@
+"""The kernel by which an explanation compares observations, and a choice of reference points to compare with."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.spatial.distance import cdist
+
+from tocsin.compute.arrays import FARTHEST, Array, Float64Array, Int64Array
+from tocsin.kernels import Kernel
+
+
+def gaussian(width: float) -> Kernel:
+    """k(x, y) = exp(-|x - y|^2 / (2 width^2)) between rows of numbers."""
+
+    def kernel(first: Float64Array, second: Float64Array) -> Array:
+        return np.exp(-exponents(first, second, width))
+
+    return kernel
+
+
+def exponents(first: Float64Array, second: Float64Array, width: float) -> Float64Array:
+    """|x - y|^2 / (2 width^2) between rows, by differences, so that nothing cancels."""
+    squares: Float64Array = cdist(scaled(first, width), scaled(second, width), "sqeuclidean")
+    return squares
+
+
+def scaled(rows: Float64Array, width: float) -> Float64Array:
+    """Rows in units in which the kernel is exp(-|x - y|^2), absurd values cut off as the detector does."""
+    with np.errstate(over="ignore"):
+        return np.asarray(np.clip(rows * (np.sqrt(0.5) / width), -FARTHEST, FARTHEST))
+
+
+def some(count: int, most: int, seed: int) -> Int64Array:
+    """At most so many of `count` places, in random order: a seeded choice, the same each time."""
+    return np.random.default_rng([seed, count]).permutation(count)[:most]

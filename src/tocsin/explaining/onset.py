@@ -1,0 +1,205 @@
+"""When a change began: a posterior over the places where recent observations may turn to another law.
+
+Every recent point is described by features of the kernel whose law under the reference is known: its place along the
+principal axes of the reference in the kernel's space, and how typical it is of the reference (its mean similarity). All
+are brought to normal scores by their ranks among reference points. If the change began at a place, points from there on
+are drawn from another law, and two models say which:
+
+- shift: the mean along every axis is another, by a normal prior with a variance that falls as the kernel's spectrum
+  does (what the MMD gives weight to); several sizes, averaged.
+- typicality: mean and variance of that one score are others, by a normal-gamma prior.
+
+Both have evidence in closed form for every place at once. Nothing is fitted to the recent points, so an interval needs
+no correction for having searched; what the models have wrong (axes that are not independent) is met by tempering.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy import special
+
+from tocsin.compute.arrays import Array, Float64Array
+from tocsin.explaining.kernel import some
+from tocsin.kernels import Kernel
+from tocsin.statistics.base import Points, choose
+
+LEVEL = 0.9
+"""Probability with which the interval holds the onset."""
+
+LANDMARKS, HELD = 250, 600
+"""Reference points that all others are compared with, and those that scores are ranks among."""
+
+FOUND_FROM = 150
+"""Landmarks that the axes are found from."""
+
+AXES, LEAST_AXIS = 100, 1e-3
+"""Axes in use, at most, and the part of the first's variance that each has, at least."""
+
+SIZES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
+"""Mean squared shifts along an axis that are tried, in variances of the reference."""
+
+TEMPER = 0.7
+"""What a unit of log evidence of a shift counts for. Scores along many axes are not quite independent."""
+
+STRETCH, LEAST_CORRELATION, LONGEST_MEMORY = 1000, 0.05, 4
+"""Observations in order that show how far a memory reaches, the correlation at which it is taken to end, and the part
+of the stretch (1 in so many) that it may reach at most."""
+
+SPREAD_STRENGTH = 2.0
+"""How many observations the prior of the typicality's variance is worth, halved."""
+
+
+@dataclass(frozen=True, eq=False)
+class Onset:
+    """Where a change began, as a place among the recent observations: that of the first from the new law.
+
+    estimate: the median.  low, high: the ends of an interval that holds it with probability LEVEL; both belong to it.
+    probabilities: of every place; (n,).
+    """
+
+    estimate: int
+    low: int
+    high: int
+    probabilities: Float64Array
+
+    @property
+    def earlier(self) -> bool:
+        """Whether it may have begun before the first of these observations."""
+        return self.low == 0
+
+
+def find_onset(
+    recent: Points,
+    reference: Points,
+    kernel: Kernel,
+    window: int,
+    *,
+    after: int = 0,
+    ordered: bool = False,
+    seed: int = 0,
+) -> Onset:
+    """When the change began that made a detector ring.
+
+    Parameters
+    ----------
+    recent
+        The observations of this run, oldest first; the latest of them, if they are many.
+    reference
+        Observations from before, a dozen at least.
+    kernel
+        How alike two observations are; that of the channel that spoke, if it has one.
+    window
+        Of the channel that spoke. A change that began several windows before the alarm would likely have been heard
+        earlier, or by a wider window.
+    after
+        How many of the recent observations came after the alarm.
+    ordered
+        Whether observations depend on those before them, and the reference is in the order in which they came. Then
+        several tell only as much as one that is independent of the others, and the evidence counts for less.
+    """
+    chosen = some(len(reference), LANDMARKS + HELD, seed)
+    features = _Features(choose(reference, chosen), kernel)
+    places, typical = features.scores(recent)
+    weights = features.variances / features.variances.mean() if len(features.variances) else features.variances
+    memory_of_places = memory_of_typical = 1.0
+    if ordered:
+        earlier, earlier_typical = features.scores(choose(reference, np.arange(min(len(reference), STRETCH))))
+        memory_of_places, memory_of_typical = _memory(earlier * np.sqrt(weights)), _memory(earlier_typical[:, None])
+    shifts = [TEMPER * _shift(places, size * weights, features.held) / memory_of_places for size in SIZES]
+    evidence = [*(shift - np.log(len(SIZES)) for shift in shifts), _another_law(typical) / memory_of_typical]
+    length = np.arange(len(recent), 0, -1) - after
+    log = special.logsumexp(evidence, axis=0) - np.log1p((length / window) ** 2)
+    log[length < 1] = -np.inf
+    probabilities = np.exp(log - special.logsumexp(log))
+    low, estimate, high = np.searchsorted(np.cumsum(probabilities), [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])
+    last = len(recent) - 1
+    return Onset(min(int(estimate), last), min(int(low), last), min(int(high), last), probabilities)
+
+
+class _Features:
+    """What points are described by: normal scores along the axes, and of how typical they are.
+
+    variances: of the reference along the axes, (K,).  held: how many reference points the scores are ranks among.
+    """
+
+    def __init__(self, reference: Points, kernel: Kernel) -> None:
+        landmarks = min(LANDMARKS, len(reference) // 3)
+        self._landmarks, self._kernel = choose(reference, np.arange(landmarks)), kernel
+        similar = self._similar(reference)
+        own = similar[: min(FOUND_FROM, landmarks), : min(FOUND_FROM, landmarks)]
+        self._mean = own.mean(0)
+        values, vectors = np.linalg.eigh(own - self._mean - self._mean[:, None] + self._mean.mean())
+        kept = np.flatnonzero(values > LEAST_AXIS * max(values[-1], np.finfo(np.float64).tiny))[::-1][:AXES]
+        self._axes = vectors[:, kept] / np.sqrt(values[kept])
+        rest = similar[landmarks:]
+        self._places, self._typical, self.held = self._along(rest), rest.mean(1)[:, None], len(rest)
+        self.variances: Float64Array = self._places.var(0)
+
+    def scores(self, points: Points) -> tuple[Float64Array, Float64Array]:
+        """Along the axes (n, K), and of how typical points are (n,)."""
+        similar = self._similar(points)
+        typical = _normal_scores(similar.mean(1)[:, None], self._typical)
+        return _normal_scores(self._along(similar), self._places), typical[:, 0]
+
+    def _similar(self, points: Points) -> Float64Array:
+        return np.asarray(self._kernel(points, self._landmarks), dtype=np.float64)
+
+    def _along(self, similar: Float64Array) -> Float64Array:
+        return np.asarray((similar[:, : len(self._mean)] - self._mean) @ self._axes)
+
+
+def _memory(scores: Float64Array) -> float:
+    """How many successive observations tell as much about a mean as an independent one, from scores (n, K) in order."""
+    centred = scores - scores.mean(0)
+    variance, memory = float((centred**2).sum()), 1.0
+    for lag in range(1, len(scores) // LONGEST_MEMORY):
+        correlation = float((centred[lag:] * centred[:-lag]).sum()) / variance if variance else 0.0
+        if correlation < LEAST_CORRELATION:
+            break
+        memory += 2 * correlation
+    return memory
+
+
+def _normal_scores(values: Array, among: Array) -> Float64Array:
+    """Ranks of values (n, K) among others (m, K), as quantiles of the normal law; ties have the middle rank."""
+    ordered = np.sort(among, axis=0)
+    ranks = np.empty(values.shape)
+    for j, (column, own) in enumerate(zip(ordered.T, values.T, strict=True)):
+        ranks[:, j] = (np.searchsorted(column, own, "left") + np.searchsorted(column, own, "right")) / 2
+    scores: Float64Array = special.ndtri((ranks + 0.5) / (len(among) + 1))
+    return scores
+
+
+def _from_here_on(values: Array) -> Float64Array:
+    """Sums over each place and all that follow."""
+    return np.cumsum(values[::-1], axis=0)[::-1]
+
+
+def _shift(scores: Float64Array, variances: Float64Array, held: int) -> Float64Array:
+    """Log Bayes factor, for a change at every place, of means with these prior variances against means of 0.
+
+    A mean of 0 is that of the reference points held; the law's own is known from these only.
+    """
+    length = np.arange(len(scores), 0, -1)[:, None]
+    doubt = 1 + length / held
+    squares, growth = _from_here_on(scores) ** 2 / doubt, 1 + length * variances / doubt
+    factors: Float64Array = (0.5 * variances / doubt * squares / growth - 0.5 * np.log(growth)).sum(1)
+    return factors
+
+
+def _another_law(scores: Float64Array) -> Float64Array:
+    """Log Bayes factor, for a change at every place, of a normal law with any mean and variance against N(0, 1)."""
+    length = np.arange(len(scores), 0, -1)
+    sums, squares = _from_here_on(scores), _from_here_on(scores**2)
+    shape = SPREAD_STRENGTH + length / 2
+    rate = SPREAD_STRENGTH + 0.5 * (squares - sums**2 / (length + 1))
+    return np.asarray(
+        special.gammaln(shape)
+        - special.gammaln(SPREAD_STRENGTH)
+        + SPREAD_STRENGTH * np.log(SPREAD_STRENGTH)
+        - shape * np.log(rate)
+        - 0.5 * np.log1p(length)
+        + 0.5 * squares
+    )

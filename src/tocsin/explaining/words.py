@@ -1,0 +1,52 @@
+"""Rows that a detector compares, in words that its user knows."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tocsin.compute.arrays import Float64Array
+from tocsin.intake import Intake, Tabular
+from tocsin.statistics.base import Points
+from tocsin.tables import summary
+
+NEWLY_MISSING = "(newly missing)"
+"""What values are called that are missing where the reference lacks none."""
+
+
+class Words(NamedTuple):
+    """A column: its name, and what it was like before a change and after it."""
+
+    name: str
+    before: str
+    after: str
+
+
+def compare(intake: Intake, before: Float64Array, after: Float64Array) -> list[Words]:
+    """Every column, in the order of `Intake.owners`."""
+    if not isinstance(intake, Tabular):
+        columns = zip(intake.names, before.T, after.T, strict=True)
+        return [Words(name, summary.numbers(first), summary.numbers(second)) for name, first, second in columns]
+    first, second = (intake.columns.decode(rows) for rows in (before, after))
+    words = [
+        Words(
+            column.name,
+            *summary.compare(column, *([row[column.name] for row in rows] for rows in (first, second))),
+        )
+        for column in intake.columns.columns
+    ]
+    shares = [f"{np.mean(rows[:, -1] > 0):.0%} of rows" for rows in (before, after)]
+    return [*words, Words(NEWLY_MISSING, *shares)]
+
+
+def show(intake: Intake, points: Points) -> list[dict[str, str]]:
+    """The values of points, by column; none for objects."""
+    if isinstance(intake, Tabular):
+        return [
+            {column.name: summary.shown(column, row[column.name]) for column in intake.columns.columns}
+            for row in intake.columns.decode(points)
+        ]
+    if not intake.names:
+        return [{} for _ in points]
+    return [{name: f"{value:.4g}" for name, value in zip(intake.names, row, strict=True)} for row in points]

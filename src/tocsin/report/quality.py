@@ -1,0 +1,183 @@
+"""The quality of a stream's data beside the reference's, column by column, gathered while the stream is read."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import special
+
+from tocsin.compute.arrays import Float64Array
+from tocsin.detector import Detector
+from tocsin.intake import Rows, Tabular
+from tocsin.plots.samples import values_in
+from tocsin.tables import Column, Columns, Table, Values
+from tocsin.tables.column import NUMERIC
+
+CLOSE = 1e-9
+"""Relative error of a reference's numbers, which a detector remembers in another form."""
+
+UNLIKELY, TIMES = 1e-4, 1.5
+"""A share is worth a word if chance seldom makes it as large, and it is so many times as large as expected."""
+
+OTHER = "other"
+"""What a category is called that a detector does not know again."""
+
+FEW = 20
+"""Rows of a stream that say little when all are alike."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """A column of the reference.
+
+    missing: the part of its values that is.  new: the part of a stream's values that are expected to lie beyond its
+    range, or not to be among its categories; None if there is no such thing.
+    """
+
+    name: str
+    kind: str
+    missing: float
+    new: float | None = None
+    range: tuple[float, float] | None = None
+    words: frozenset[str] = frozenset()
+    constant: bool = False
+
+
+@dataclass
+class Seen:
+    """A column of a stream, as far as it was read.
+
+    new: values beyond the reference's range, or not among its categories.  words: two of them at most.
+    """
+
+    known: Known
+    rows: int = 0
+    missing: int = 0
+    new: int = 0
+    low: float = math.inf
+    high: float = -math.inf
+    words: set[str] = field(default_factory=set)
+
+    def add(self, values: Values) -> None:
+        """Values that follow."""
+        self.rows += len(values)
+        if self.known.kind in NUMERIC or (values.holds in ("numbers", "times") and not self.known.words):
+            self._add_numbers(values.data)
+        else:
+            counts = Counter(values.as_strings().tolist())
+            self.missing += counts.pop(None, 0)
+            if self.known.kind == "category":
+                self.new += sum(count for word, count in counts.items() if word not in self.known.words)
+            if len(self.words) < 2:
+                self.words.update(sorted(counts)[:2])
+
+    def _add_numbers(self, data: Float64Array) -> None:
+        there = data[~np.isnan(data)]
+        self.missing += len(data) - len(there)
+        if len(there):
+            self.low, self.high = min(self.low, float(there.min())), max(self.high, float(there.max()))
+            if self.known.range is not None:
+                low, high = self.known.range
+                room = CLOSE * (abs(low) + abs(high))
+                self.new += int(((there < low - room) | (there > high + room)).sum())
+
+    @property
+    def constant(self) -> bool:
+        """Whether all values were alike."""
+        return self.low == self.high or len(self.words) == 1
+
+    @property
+    def range(self) -> tuple[float, float] | None:
+        """Of its numbers, if it has any."""
+        return (self.low, self.high) if self.low <= self.high else None
+
+    def notes(self) -> list[str]:
+        """What someone should know who relies on this column."""
+        known, there = self.known, self.rows - self.missing
+        found = []
+        if self.rows and not there:
+            found.append("empty in the stream")
+        elif notable(self.missing, self.rows, known.missing):
+            found.append("missing more often than in the reference" if known.missing else "missing only in the stream")
+        elif known.missing and notable(there, self.rows, 1 - known.missing):
+            found.append("missing less often than in the reference")
+        if known.new is not None and notable(self.new, there, known.new):
+            found.append("many values beyond the reference's range" if known.range else "many unseen categories")
+        if known.constant:
+            found.append("has one value only in the reference" + (", and in the stream" if self.constant else ""))
+        elif self.constant and there >= FEW:
+            found.append("has one value only in the stream")
+        return found
+
+
+def notable(count: int, among: int, expected: float) -> bool:
+    """Whether so many are clearly more than the expected part."""
+    if not count or not among:
+        return False
+    if not expected:
+        return True
+    return count > TIMES * expected * among and special.bdtrc(count - 1, among, expected) < UNLIKELY
+
+
+class Quality:
+    """Of all columns of a stream that a detector looks at."""
+
+    def __init__(self, detector: Detector) -> None:
+        self.columns = {known.name: Seen(known) for known in _known(detector)}
+
+    def add(self, table: Table) -> None:
+        """Rows that follow."""
+        for name, values in table:
+            if name in self.columns:
+                self.columns[name].add(values)
+
+
+def _known(detector: Detector) -> list[Known]:
+    intake = detector.intake_
+    if isinstance(intake, Tabular):
+        points = np.asarray(detector.reference_, dtype=np.float64)
+        return [
+            _of_column(column, points[:, [*np.flatnonzero(intake.owners == i).tolist(), -1]])
+            for i, column in enumerate(intake.columns.columns)
+        ]
+    if isinstance(intake, Rows):
+        return [_of_numbers(name, values_in(intake, detector.reference_, name)) for name in intake.names]
+    return []
+
+
+def _of_column(column: Column, rows: Float64Array) -> Known:
+    """rows: its features in the reference, and the one for values that are newly missing."""
+    name, kind, missing = column.name, column.kind, column.missing
+    if kind in NUMERIC:
+        # Features rise with the numbers, and a missing one is in their midst.
+        ends = rows[[rows[:, 0].argmin(), rows[:, 0].argmax()]]
+        low, high = (record[name] for record in Columns((column,)).decode(ends))
+        if low is None or high is None:
+            return Known(name, kind, missing)
+        return Known(name, kind, missing, _beyond(len(rows)), (low, high), constant=low == high)
+    if kind == "category":
+        expected = 1 / (len(rows) + 1) if column.corners else _unseen(column, rows)
+        return Known(name, kind, missing, expected, None, frozenset(column.values), len(column.values) == 1)
+    return Known(name, kind, missing)
+
+
+def _of_numbers(name: str, values: Values | None) -> Known:
+    assert values is not None
+    low, high = float(values.data.min()), float(values.data.max())
+    return Known(name, "number", 0.0, _beyond(len(values)), (low, high), constant=low == high)
+
+
+def _unseen(column: Column, rows: Float64Array) -> float:
+    """The part of further values that are unlike all in the reference: that of values seen once (Good 1953)."""
+    counts = Counter(record[column.name] for record in Columns((column,)).decode(rows))
+    del counts[None]
+    unknown = counts.pop(OTHER, 0)
+    return (sum(times == 1 for times in counts.values()) + unknown) / max(counts.total() + unknown, 1)
+
+
+def _beyond(count: int) -> float:
+    """The part of further values that lie beyond the range of so many, if nothing changes."""
+    return 2 / (count + 1)

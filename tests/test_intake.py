@@ -1,0 +1,646 @@
+"""Detectors on data as people hold it: the same outcomes in every form, and errors that change nothing."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from collections.abc import Callable
+from importlib import import_module
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from tocsin import MMD, Custom, Detector, Independent
+from tocsin.cli.streams import blocks
+from tocsin.compute.arrays import Float64Array
+from tocsin.errors import InputError
+from tocsin.intake import Objects, Rows, Tabular
+from tocsin.outcomes import Outcomes
+from tocsin.watching import SHORTEST_PIECE
+
+pandas: Any = import_module("pandas")
+polars: Any = import_module("polars")
+arrow: Any = import_module("pyarrow")
+torch: Any = import_module("torch")
+
+pytestmark = pytest.mark.usefixtures("quick_fits")
+
+NAMES = ("flow", "state", "open", "level", "seen", "note")
+
+
+def frame(n: int, seed: int = 0, shift: float = 0.0) -> Any:
+    """A pandas frame with a column of every kind, one with gaps."""
+    rng = np.random.default_rng(seed)
+    return pandas.DataFrame(
+        {
+            "flow": rng.normal(shift, 1, n),
+            "state": rng.choice(["on", "off", "idle"], n),
+            "open": rng.random(n) < 0.3,
+            "level": np.where(rng.random(n) < 0.2, np.nan, rng.normal(size=n)),
+            "seen": pandas.Timestamp("2024-03-07") + pandas.to_timedelta(rng.integers(0, 10**7, n), unit="s"),
+            "note": [f"{rng.choice(['leak', 'noise', 'dust'])} at {rng.integers(10**6)}" for _ in range(n)],
+        }
+    )
+
+
+def detector(reference: Any, statistic: Any = None, **options: Any) -> Detector:
+    """Fitted in a moment."""
+    quick = {"window": (4, 8), "paths": 300, "interval": False, "sampler": Independent(), "seed": 1}
+    return Detector(100, statistic, **{**quick, **options}).fit(reference)
+
+
+def start(fitted: Detector) -> None:
+    """The first run again, from its beginning."""
+    fitted._begin(fitted._ready(), 0)
+
+
+@pytest.fixture(scope="module")
+def only_one(quick_fits: None) -> Detector:
+    """A detector of mixed columns."""
+    return detector(frame(200))
+
+
+@pytest.fixture
+def tabular(only_one: Detector) -> Detector:
+    """The same, at the start of its first run."""
+    start(only_one)
+    return only_one
+
+
+def equal(one: Outcomes, other: Outcomes) -> None:
+    """To the last bit."""
+    np.testing.assert_array_equal(one.statistic, other.statistic)
+    np.testing.assert_array_equal(one.alarm, other.alarm)
+    np.testing.assert_array_equal(one.threshold, other.threshold)
+
+
+# Many observations, and one
+
+
+BLOCKS: dict[str, Callable[[Any], Any]] = {
+    "polars": lambda rows: polars.from_pandas(rows),
+    "arrow": lambda rows: arrow.Table.from_pandas(rows),
+    "record batch": lambda rows: arrow.RecordBatch.from_pandas(rows),
+    "dicts": lambda rows: rows.to_dict("records"),
+    "tuples": lambda rows: list(rows.itertuples(index=False, name=None)),
+    "named tuples": lambda rows: list(rows.itertuples(index=False)),
+    "lists": lambda rows: rows.astype(object).to_numpy().tolist(),
+    "array of objects": lambda rows: rows.astype(object).to_numpy(),
+    "another order": lambda rows: rows[list(reversed(NAMES))],
+    "series": lambda rows: [row for _, row in rows.iterrows()],
+    "nullable": lambda rows: rows.convert_dtypes(),
+    "categorical": lambda rows: rows.astype({"state": "category"}),
+}
+
+
+@pytest.mark.parametrize("form", BLOCKS)
+def test_a_block_is_the_same_in_every_form(tabular: Detector, form: str) -> None:
+    """Whatever library, with names or in order."""
+    start(tabular)
+    wanted = tabular.update_many(frame(30, seed=1))
+    start(tabular)
+    equal(tabular.update_many(BLOCKS[form](frame(30, seed=1))), wanted)
+
+
+Turned = namedtuple("Turned", list(reversed(NAMES)))  # type: ignore[misc]
+
+ROWS: dict[str, Callable[[Any], Any]] = {
+    "frame": lambda row: row.to_frame().T,
+    "series": lambda row: row,
+    "series in another order": lambda row: row[::-1],
+    "dict": lambda row: row.to_dict(),
+    "mapping": lambda row: MappingProxyType(row.to_dict()),
+    "tuple": lambda row: tuple(row),
+    "list": lambda row: list(row),
+    "named tuple in another order": lambda row: Turned(**row.to_dict()),
+    "array": lambda row: row.to_numpy(),
+    "nested": lambda row: [list(row)],
+    "polars frame": lambda row: polars.DataFrame([row.to_dict()]),
+    "polars row": lambda row: polars.DataFrame([row.to_dict()]).row(0),
+    "arrow table": lambda row: arrow.Table.from_pylist([row.to_dict()]),
+    "python objects": lambda row: {
+        **row.to_dict(),
+        "seen": row["seen"].to_pydatetime(),
+        "flow": np.float64(row["flow"]),
+    },
+}
+
+
+@pytest.mark.parametrize("form", ROWS)
+def test_one_observation_is_the_same_in_every_form(tabular: Detector, form: str) -> None:
+    """One by one, in any form, as in one block."""
+    data = frame(20, seed=2)
+    start(tabular)
+    wanted = tabular.update_many(data)
+    start(tabular)
+    for i, (_, row) in enumerate(data.iterrows()):
+        assert tabular.update(ROWS[form](row)) == wanted[i]
+
+
+def test_rows_of_numbers_have_more_forms() -> None:
+    """Arrays, tensors, sparse rows and Series without names, on a table of numbers."""
+    data = pandas.DataFrame(np.random.default_rng(0).normal(size=(100, 3)), columns=[0, 1, 2])
+    fitted = detector(data)
+    assert isinstance(fitted.intake_, Tabular)
+    assert fitted.intake_.names == ("0", "1", "2")
+    start(fitted)
+    wanted = fitted.update_many(data[:10])
+    numbers = data.to_numpy()
+    for block in (numbers, torch.tensor(numbers, requires_grad=True), sparse.csr_array(numbers), data[[2, 0, 1]]):
+        start(fitted)
+        equal(fitted.update_many(block[:10]), wanted)
+    forms: list[Callable[[int], Any]] = [
+        lambda i: numbers[i],
+        lambda i: numbers[i : i + 1],
+        lambda i: torch.tensor(numbers[i], requires_grad=True),
+        lambda i: sparse.csr_array(numbers)[[i]],
+        lambda i: pandas.Series(numbers[i]),
+        lambda i: data.iloc[i][[2, 1, 0]],
+        lambda i: dict(enumerate(numbers[i])),
+        lambda i: polars.Series(numbers[i]),
+    ]
+    for form in forms:
+        start(fitted)
+        assert [fitted.update(form(i)) for i in range(10)] == list(wanted)
+
+
+def test_a_column_by_itself() -> None:
+    """A Series and a list of strings are tables of one column; in the stream its name does not matter."""
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(["leak", "noise", "dust", "heat", "valve", "pump"], 4)) for _ in range(120)]
+    fitted = detector(pandas.Series(texts, name="note"))
+    start(fitted)
+    wanted = fitted.update_many(texts[:10])
+    for block in (pandas.Series(texts[:10]), polars.Series("x", texts[:10]), pandas.DataFrame({"note": texts[:10]})):
+        start(fitted)
+        equal(fitted.update_many(block), wanted)
+    start(fitted)
+    assert [fitted.update(text) for text in texts[:10]] == list(wanted)
+    numbers = detector(pandas.Series(rng.normal(size=100), name=0))
+    assert numbers.intake_.names == ("0",)
+    first = numbers.update(0.25)
+    start(numbers)
+    assert numbers.update(pandas.Series([0.25], index=[pandas.Timestamp("2024-01-01")])) == first
+
+
+def test_lists_of_strings_find_a_change_of_subject() -> None:
+    """No kernel of one's own is needed for texts."""
+    rng = np.random.default_rng(0)
+    before, after = ["leak", "noise", "dust", "heat", "valve"], ["invoice", "payment", "refund", "account"]
+    fitted = detector([" ".join(rng.choice(before, 5)) for _ in range(150)])
+    assert fitted.intake_.names == ("text",)
+    outcomes = fitted.update_until_alarm([" ".join(rng.choice(after, 5)) for _ in range(20)])
+    assert outcomes.alarm[-1]
+    assert len(outcomes) < 8
+
+
+# Consistency
+
+
+def test_update_update_many_and_update_until_alarm_agree(tabular: Detector) -> None:
+    """Bit for bit, alarms and what follows them included."""
+    stream = pandas.concat([frame(150, seed=3), frame(60, seed=4, shift=4.0)])
+    start(tabular)
+    many = tabular.update_many(stream, reset_on_alarm=True)
+    assert many.alarm.any()
+    start(tabular)
+    singles = []
+    for record in stream.to_dict("records"):
+        singles.append(tabular.update(record))
+        if singles[-1].alarm:
+            tabular.reset()
+    assert singles == list(many)
+    start(tabular)
+    pieces, rest = [], stream
+    while len(rest):
+        pieces.append(tabular.update_until_alarm(rest))
+        rest = rest[len(pieces[-1]) :]
+        if pieces[-1].alarm.any():
+            assert pieces[-1].alarm[-1]
+            tabular.reset()
+    equal(Outcomes.join(pieces), many)
+
+
+def test_update_until_alarm_takes_no_more_than_it_says(tabular: Detector) -> None:
+    """After an alarm the state is that of repeated updates up to it."""
+    stream = frame(100, seed=5, shift=3.0)
+    start(tabular)
+    outcomes = tabular.update_until_alarm(stream)
+    assert 0 < len(outcomes) < 100
+    following = tabular.update_many(frame(5, seed=6))
+    assert tabular.time_ == len(outcomes) + 5
+    start(tabular)
+    for record in stream[: len(outcomes)].to_dict("records"):
+        tabular.update(record)
+    equal(tabular.update_many(frame(5, seed=6)), following)
+    start(tabular)
+    assert len(tabular.update_until_alarm(stream[:0])) == 0
+
+
+def test_a_saved_detector_goes_on_bit_for_bit(tabular: Detector, tmp_path: Path) -> None:
+    """In the midst of a stream, with its columns and their kinds."""
+    start(tabular)
+    tabular.update_many(frame(30, seed=7))
+    tabular.save(tmp_path / "mixed.tocsin")
+    loaded = Detector.load(tmp_path / "mixed.tocsin")
+    assert loaded.intake_ == tabular.intake_
+    equal(loaded.update_many(frame(40, seed=8)), tabular.update_many(frame(40, seed=8)))
+    assert loaded.update({**frame(1, seed=9).to_dict("records")[0], "level": None}).time == 71
+
+
+def test_kinds_are_saved(tmp_path: Path) -> None:
+    """What is ignored in the reference is ignored in the stream, after loading too."""
+    data = frame(100).assign(odd=[[1]] * 100)
+    fitted = detector(data, kinds={"note": "ignore", "odd": "ignore", "seen": "elapsed", "state": "text"})
+    fitted.save(tmp_path / "kinds.tocsin")
+    loaded = Detector.load(tmp_path / "kinds.tocsin")
+    assert loaded.kinds == fitted.kinds
+    assert isinstance(loaded.intake_, Tabular)
+    assert [column.kind for column in loaded.intake_.columns.columns] == [
+        "number",
+        "text",
+        "category",
+        "number",
+        "elapsed",
+    ]
+    equal(loaded.update_many(data[:9].drop(columns="odd")), fitted.update_many(data[:9]))
+    assert loaded.update(data.iloc[10].to_dict()) == fitted.update(data.iloc[10].drop("note"))
+
+
+# Bad input
+
+
+def without(record: dict[str, Any], name: str) -> dict[str, Any]:
+    return {own: value for own, value in record.items() if own != name}
+
+
+BAD_ROWS: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
+    (lambda row: without(row, "flow"), "Row 0 lacks 'flow'; rows must have the columns of the reference.*by None"),
+    (lambda row: {**row, "more": 1}, "the table has 'more' besides. Rename, add or drop"),
+    (lambda row: {**without(row, "flow"), "Flow": 1.0}, "Row 0 lacks 'flow', and has 'Flow' besides"),
+    (lambda row: {**row, "flow": "1.5"}, "'flow' holds strings such as '1.5'; in the reference it held numbers"),
+    (lambda row: {**row, "flow": True}, "'flow' holds truth values such as 'true'; .*held numbers"),
+    (lambda row: {**row, "open": 1}, "'open' holds numbers such as '1'; .*held truth values"),
+    (lambda row: {**row, "state": 3}, "'state' holds numbers such as '3'; .*held strings"),
+    (lambda row: {**row, "seen": "2024-01-01"}, "'seen' holds strings such as '2024-01-01'; .*held times"),
+    (lambda row: {**row, "flow": np.inf}, "Row 0, column 'flow' holds inf; numbers must be finite"),
+    (lambda row: {**row, "flow": [1]}, r"'flow' holds a list such as '\[1\]'"),
+    (lambda row: {**row, "flow": 10**400}, "'flow' holds a number of more than 300 digits"),
+    (lambda row: list(row.values())[:-1], "has 5 values; the reference has 6 columns, and it must have as many"),
+    (lambda row: {}, "lacks 'flow', 'state', 'open', 'seen', 'note'"),
+    (lambda row: None, "has 1 values; the reference has 6 columns"),
+    (lambda row: "text", "has 1 values; the reference has 6 columns"),
+    (lambda row: np.ones(6), "'state' holds numbers such as '1'; in the reference it held strings"),
+    (lambda row: np.ones((2, 6)), "has 2 values; .*For several observations use update_many"),
+    (lambda row: frame(2), "update takes one observation, and got 2 rows; use update_many"),
+    (lambda row: polars.LazyFrame([row]), "LazyFrame is not a table in memory; collect it"),
+    (lambda row: pandas.Series(row).rename({"flow": "Flow"}), "lacks 'flow', and has 'Flow' besides"),
+]
+
+BAD_BLOCKS: list[tuple[Callable[[Any], Any], str]] = [
+    (lambda rows: rows.drop(columns="flow"), "the table lacks 'flow'. Rename, add or drop"),
+    (lambda rows: rows.assign(more=1), "the table has 'more' besides"),
+    (lambda rows: rows.rename(columns={"flow": "Flow"}), "lacks 'flow' and has 'Flow' besides"),
+    (lambda rows: rows.astype({"flow": str}), "'flow' holds strings such as .*; in the reference it held numbers"),
+    (lambda rows: rows.replace({"flow": {rows["flow"].iloc[7]: np.inf}}), "Row 7, column 'flow' holds inf"),
+    (lambda rows: [*rows.to_dict("records"), {"flow": 1.0}], "Row 10 lacks 'state', 'open', 'seen', 'note'"),
+    (lambda rows: [*rows.to_dict("records"), 5], "Row 10 is a int such as '5', and other rows are of type dict"),
+    (lambda rows: [list(row)[:-1] for row in rows.itertuples(index=False)], r"shape \(10, 5\); the reference has 6"),
+    (lambda rows: [[1, 2], [3]], r"shape \(2,\); the reference has 6 columns"),
+    (lambda rows: rows.iloc[0].to_dict(), r"shape \(\); .*For a single observation use update"),
+    (lambda rows: 3, r"shape \(\); the reference has 6 columns"),
+    (lambda rows: polars.from_pandas(rows).lazy(), "LazyFrame is not a table in memory"),
+    (lambda rows: pandas.concat([rows, rows[["flow"]]], axis=1), "same name"),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), BAD_ROWS)
+def test_a_bad_observation_changes_nothing(
+    tabular: Detector, tmp_path: Path, change: Callable[[dict[str, Any]], Any], message: str
+) -> None:
+    """The error says what, why and what to do; the file before and after is the same."""
+    tabular.update_many(frame(5, seed=1))
+    tabular.save(tmp_path / "before")
+    with pytest.raises(InputError, match=message):
+        tabular.update(change(frame(1, seed=2).to_dict("records")[0]))
+    tabular.save(tmp_path / "after")
+    assert (tmp_path / "after").read_bytes() == (tmp_path / "before").read_bytes()
+
+
+@pytest.mark.parametrize(("change", "message"), BAD_BLOCKS)
+def test_a_bad_block_changes_nothing(
+    tabular: Detector, tmp_path: Path, change: Callable[[Any], Any], message: str
+) -> None:
+    """In every way of taking blocks in."""
+    tabular.update_many(frame(5, seed=1))
+    tabular.save(tmp_path / "before")
+    block = change(frame(10, seed=2))
+    for reset_on_alarm in (False, True):
+        with pytest.raises(InputError, match=message):
+            tabular.update_many(block, reset_on_alarm=reset_on_alarm)
+    with pytest.raises(InputError):
+        tabular.update_until_alarm(block)
+    tabular.save(tmp_path / "after")
+    assert (tmp_path / "after").read_bytes() == (tmp_path / "before").read_bytes()
+
+
+def test_a_bad_row_late_in_a_block_changes_nothing(tabular: Detector, tmp_path: Path) -> None:
+    """Though what comes before it was taken in by then."""
+    quiet = 0
+    for seed in range(20):
+        stream = frame(200, seed=seed)
+        start(tabular)
+        quiet = len(tabular.update_until_alarm(stream)) - 1
+        if quiet > SHORTEST_PIECE:
+            break
+    assert quiet > SHORTEST_PIECE
+    stream.loc[quiet, "flow"] = np.inf
+    start(tabular)
+    tabular.save(tmp_path / "before")
+    for take in (tabular.update_until_alarm, tabular.update_many):
+        with pytest.raises(InputError, match="column 'flow' holds inf"):
+            take(stream)
+    tabular.save(tmp_path / "after")
+    assert (tmp_path / "after").read_bytes() == (tmp_path / "before").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("reference", "message"),
+    [
+        (lambda: frame(0), "The reference is empty; it must hold observations from the time when all was well"),
+        (lambda: pandas.DataFrame(index=range(50)), "The reference is empty"),
+        (lambda: [{}] * 50, "The reference is empty"),
+        (lambda: pandas.DataFrame({"x": [1.0] * 50}), "All reference points are equal"),
+        (lambda: pandas.DataFrame({"x": [None] * 50}), "All reference points are equal"),
+        (lambda: pandas.DataFrame({"x": [0.0, np.inf] * 25}), "Row 1, column 'x' holds inf; numbers must be finite"),
+        (lambda: frame(10), "A reference of 10 points is too small"),
+        (lambda: frame(50).assign(odd=[[1]] * 50), r"'odd' holds a list such as '\[1\]'.*leave it out"),
+        (lambda: np.where(np.eye(50) > 0, np.nan, 1.0), "holds nan in row 0, column 0 .*Drop or fill"),
+        (lambda: polars.LazyFrame({"x": [1.0] * 50}), "LazyFrame is not a table in memory; collect it"),
+    ],
+)
+def test_references_that_are_refused(reference: Callable[[], Any], message: str) -> None:
+    """And the detector is not fitted."""
+    made = Detector(100, window=8, paths=100, interval=False, seed=1)
+    with pytest.raises(InputError, match=message):
+        made.fit(reference())
+    assert made._fitted is None
+
+
+def test_an_empty_block_is_quiet(tabular: Detector) -> None:
+    """In every form; but its columns must be right."""
+    blocks: list[Any] = [
+        frame(0),
+        polars.from_pandas(frame(0)),
+        [],
+        np.empty((0, 6)),
+        arrow.Table.from_pandas(frame(0)),
+    ]
+    for block in blocks:
+        assert len(tabular.update_many(block)) == 0
+    with pytest.raises(InputError, match="lacks 'flow'"):
+        tabular.update_many(frame(0).drop(columns="flow"))
+
+
+def test_records_may_lack_what_the_reference_sometimes_lacks(tabular: Detector) -> None:
+    """One by one as in a block, whatever the block holds besides."""
+    records = [without(record, "level") if i % 2 else record for i, record in enumerate(frame(8).to_dict("records"))]
+    start(tabular)
+    wanted = tabular.update_many(records)
+    start(tabular)
+    assert [tabular.update(record) for record in records] == list(wanted)
+    start(tabular)
+    equal(tabular.update_many([{**record, "level": record.get("level")} for record in records]), wanted)
+
+
+# Arrays, tensors, sparse rows
+
+
+def test_tensors_and_sparse_rows_are_arrays() -> None:
+    """With a graph, of half precision, of any sparse make: the same detector and the same outcomes."""
+    numbers = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
+    numbers[numbers < 0.5] = 0
+    expected = detector(numbers)
+    start(expected)
+    wanted = expected.update_many(numbers[:10])
+    makes: list[Callable[[Any], Any]] = [
+        lambda rows: torch.tensor(rows, requires_grad=True),
+        lambda rows: torch.tensor(rows).double(),
+        sparse.csr_array,
+        sparse.csr_matrix,
+        sparse.coo_array,
+        sparse.csc_matrix,
+        sparse.lil_array,
+    ]
+    for make in makes:
+        fitted = detector(make(numbers))
+        assert fitted.intake_ == Rows(3)
+        np.testing.assert_array_equal(fitted.thresholds_, expected.thresholds_)
+        start(fitted)
+        equal(fitted.update_many(make(numbers[:10])), wanted)
+        start(fitted)
+        assert [fitted.update(make(numbers[i : i + 1])) for i in range(10)] == list(wanted)
+    half = torch.tensor(numbers).bfloat16()
+    start(expected)
+    assert np.isfinite(expected.update_many(half).statistic).all()
+    assert expected.update(half[0]).time == 101
+    with pytest.raises(InputError, match=r"shape \(100000, 100000\) has 1e\+10 entries, .*truncated SVD"):
+        detector(sparse.csr_array((100_000, 100_000)))
+
+
+@pytest.mark.parametrize("bad", [{"a": 1.0}, [np.nan, 1.0], "text", [1.0], [None, 1.0]])
+def test_rows_of_numbers_refuse_what_is_none(bad: Any, tmp_path: Path) -> None:
+    """Gaps, names and words are for tables."""
+    fitted = detector(np.random.default_rng(0).normal(size=(60, 2)))
+    fitted.save(tmp_path / "before")
+    with pytest.raises(InputError, match="must"):
+        fitted.update(bad)
+    fitted.save(tmp_path / "after")
+    assert (tmp_path / "after").read_bytes() == (tmp_path / "before").read_bytes()
+
+
+# Functions of the user's
+
+
+def alike(X: list[Any], Y: list[Any]) -> Float64Array:
+    """A kernel of the words or keys and values that two objects share."""
+
+    def parts(x: Any) -> set[str]:
+        return set(map(str, x.items() if isinstance(x, dict) else str(x).split()))
+
+    return np.array([[len(parts(x) & parts(y)) / 4 for y in Y] for x in X])
+
+
+def near(X: Any, Y: Any) -> Float64Array:
+    """A kernel of rows of numbers."""
+    assert np.asarray(X).dtype == np.float64
+    squares: Float64Array = ((np.asarray(X)[:, None] - np.asarray(Y)[None]) ** 2).sum(2)
+    return np.exp(-squares)
+
+
+SMALL = {"window": 4, "paths": 60}
+
+
+def test_a_kernel_of_strings() -> None:
+    """From a list or from a Series, which are the same."""
+    rng = np.random.default_rng(0)
+    texts = [" ".join(rng.choice(["a", "b", "c", "d", "e"], 3)) for _ in range(40)]
+    expected = detector(texts, MMD(kernel=alike), **SMALL)
+    wanted = expected.update_many(texts[:5])
+    for make in (pandas.Series, polars.Series):
+        fitted = detector(make(texts), MMD(kernel=alike), **SMALL)
+        assert fitted.intake_ == Objects()
+        assert list(fitted.reference_) == texts
+        equal(fitted.update_many(make(texts[:5])), wanted)
+        start(fitted)
+        assert [fitted.update(text) for text in texts[:5]] == list(wanted)
+
+
+def test_a_kernel_of_records() -> None:
+    """It gets dicts: from frames, from lists of dicts, from one row of a frame."""
+    data = frame(40)[["state", "open", "level"]]
+    fitted = detector(data, MMD(kernel=alike), **SMALL)
+    assert fitted.intake_ == Objects()
+    assert set(map(type, fitted.reference_)) == {dict}
+    first = fitted.reference_[0]
+    assert type(first["open"]) is bool
+    for one in (data[:1], data.iloc[0], data[:1].to_dict("records")[0], polars.from_pandas(data[:1])):
+        start(fitted)
+        fitted.update(one)
+        latest = fitted._ready().recent[-1]
+        assert latest["state"] == data["state"].iloc[0]
+        assert latest["open"] == data["open"].iloc[0]
+    start(fitted)
+    wanted = fitted.update_many(data[:5])
+    start(fitted)
+    equal(fitted.update_many(data[["level", "open", "state"]][:5]), wanted)
+    assert (
+        detector([{"a": i % 7, "b": i % 3} for i in range(40)], MMD(alike), sampler="auto", **SMALL).intake_
+        == Objects()
+    )
+
+
+def test_a_kernel_of_numbers_gets_arrays_in_the_order_of_the_reference() -> None:
+    """From a frame of numbers too, whose names are remembered."""
+    numbers = np.random.default_rng(0).normal(size=(40, 3))
+    data = pandas.DataFrame(numbers, columns=list("abc"))
+    for statistic in (MMD(kernel=near), Custom(lambda X, Y: float(near(X, Y).mean()))):
+        fitted = detector(data, statistic, **SMALL)
+        assert fitted.intake_ == Rows(3, ("a", "b", "c"))
+        assert fitted.intake_.names == ("a", "b", "c")
+        start(fitted)
+        wanted = fitted.update_many(numbers[:5])
+        for block in (data[:5], data[["c", "a", "b"]][:5], data[:5].to_dict("records"), polars.from_pandas(data[:5])):
+            start(fitted)
+            equal(fitted.update_many(block), wanted)
+        start(fitted)
+        assert [fitted.update(row[["b", "a", "c"]]) for _, row in data[:5].iterrows()] == list(wanted)
+        start(fitted)
+        assert [fitted.update(record) for record in data[["b", "c", "a"]][:5].to_dict("records")] == list(wanted)
+        with pytest.raises(InputError, match="lacks 'c' and has 'z' besides"):
+            fitted.update_many(data.rename(columns={"c": "z"}))
+        with pytest.raises(InputError, match="'a' holds strings such as 'x'; in the reference it held numbers"):
+            fitted.update({"a": "x", "b": 1.0, "c": 2.0})
+        with pytest.raises(InputError, match="holds nan in row 0, column 1"):
+            fitted.update_many(data.assign(b=np.nan))
+
+
+def test_kinds_are_for_tables_that_are_compared_column_by_column() -> None:
+    """Not for arrays, and not where a function of the user's compares rows."""
+    with pytest.raises(InputError, match="a function of yours does that here"):
+        detector(frame(60), MMD(kernel=alike), kinds={"flow": "number"})
+    with pytest.raises(InputError, match=r"the reference is a ndarray\. Leave it out, or give a data frame"):
+        detector(np.ones((60, 2)), kinds={"x": "number"})
+
+
+# Streams from files
+
+
+class TestStreams:
+    """`cli.streams.blocks`: a file as its detector wants it."""
+
+    file = Path("some.tocsin")
+
+    def read(self, fitted: Detector, path: Path, columns: list[str] | None = None, size: int = 7) -> Outcomes:
+        """What the rows of a file do to a detector."""
+        start(fitted)
+        return Outcomes.join(
+            [fitted.update_many(block) for block in blocks(fitted, self.file, str(path), columns, size)]
+        )
+
+    @pytest.fixture
+    def wanted(self, tabular: Detector) -> Outcomes:
+        """What the frame does."""
+        return tabular.update_many(frame(20, seed=2))
+
+    @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet", ".feather"])
+    def test_every_format(self, tabular: Detector, wanted: Outcomes, tmp_path: Path, suffix: str) -> None:
+        """In another order too, which names put right."""
+        path, data = tmp_path / f"data{suffix}", frame(20, seed=2)
+        for rows in (data, data[list(reversed(NAMES))]):
+            if suffix == ".csv":
+                rows.to_csv(path, index=False)
+            elif suffix == ".jsonl":
+                rows.assign(seen=rows["seen"].astype(str)).to_json(
+                    path, orient="records", lines=True, double_precision=15
+                )
+            elif suffix == ".parquet":
+                rows.to_parquet(path)
+            else:
+                rows.to_feather(path)
+            found = self.read(tabular, path)
+            np.testing.assert_allclose(found.statistic, wanted.statistic, atol=1e-6)
+            if suffix != ".jsonl":
+                equal(found, wanted)
+
+    def test_chosen_columns(self, tabular: Detector, wanted: Outcomes, tmp_path: Path) -> None:
+        """They are taken in order, whatever they are called."""
+        named = tmp_path / "named.csv"
+        frame(20, seed=2).rename(columns=str.upper).assign(EXTRA=1).to_csv(named, index=False)
+        equal(self.read(tabular, named, [name.upper() for name in NAMES]), wanted)
+        with pytest.raises(InputError, match=r"has 2 columns, and the reference of some\.tocsin has 6: .*--columns"):
+            self.read(tabular, named, ["FLOW", "STATE"])
+
+    def test_a_file_without_a_header(self, tmp_path: Path) -> None:
+        """Its columns hold what those of the reference do, in order."""
+        data = frame(100)[["flow", "open", "seen"]]
+        fitted = detector(data)
+        start(fitted)
+        wanted = fitted.update_many(data[:20].assign(flow=None))
+        path = tmp_path / "data.csv"
+        data[:20].assign(flow=None).to_csv(path, index=False, header=False)
+        equal(self.read(fitted, path), wanted)
+
+    def test_other_columns(self, tabular: Detector, tmp_path: Path) -> None:
+        """Those that are missing, or too many, by name."""
+        path = tmp_path / "data.csv"
+        frame(5).rename(columns={"flow": "Flow"}).to_csv(path, index=False)
+        with pytest.raises(InputError, match=r"data\.csv lacks 'flow' and has 'Flow' besides"):
+            self.read(tabular, path)
+
+    def test_ignored_columns(self, tmp_path: Path) -> None:
+        """Where all others are ignored they are not read, whatever they hold."""
+        path = tmp_path / "data.csv"
+        fitted = detector(frame(100), kinds={"flow": "auto", "state": "auto", "*": "ignore"})
+        start(fitted)
+        wanted = fitted.update_many(frame(20, seed=2))
+        frame(20, seed=2)[["note", "state", "flow"]].assign(note=np.inf).to_csv(path, index=False)
+        equal(self.read(fitted, path), wanted)
+
+    def test_rows_of_numbers_go_by_order(self, tmp_path: Path) -> None:
+        """An array has no names, so a file's do not matter; gaps are errors in their row."""
+        numbers = np.random.default_rng(0).normal(size=(60, 2))
+        fitted = detector(numbers)
+        start(fitted)
+        wanted = fitted.update_many(numbers[:9])
+        path = tmp_path / "data.csv"
+        data = pandas.DataFrame(numbers[:9], columns=["p", "q"])
+        data.to_csv(path, index=False)
+        equal(self.read(fitted, path), wanted)
+        data.iloc[4, 1] = np.nan
+        data.to_csv(path, index=False)
+        with pytest.raises(InputError, match=r"row 5 \(line 6\), column 'q' is empty; every value must be a number"):
+            self.read(fitted, path)
