@@ -27,16 +27,17 @@ def recording(count: int, *, wear: float) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["temperature", "across", "along"])
 
 
-# Ten recordings of a healthy bearing. Blocks of the reference never cross from one recording to the next.
-runs = [recording(2000, wear=0.0) for _ in range(10)]
-reference, groups = pd.concat(runs), np.repeat(np.arange(10), 2000)
+# Five recordings of a healthy bearing. Blocks of the reference never cross from one recording to the next.
+runs = [recording(1500, wear=0.0) for _ in range(5)]
+reference, groups = pd.concat(runs), np.repeat(np.arange(5), 1500)
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
-    detector = tocsin.Detector(ert=5000, seed=1).fit(reference, groups=groups)
+    detector = tocsin.Detector(ert=2000, seed=1).fit(reference, groups=groups)
 print(*(warning.message for warning in told), sep="\n")
 print(detector.calibration_.quality)
 
-print(f"A healthy run of 2000: {detector.update_many(recording(2000, wear=0.0), reset_on_alarm=True).alarm.sum()} alarms")
+outcomes = detector.update_many(recording(2000, wear=0.0), reset_on_alarm=True)
+print(f"A healthy run of 2000: {outcomes.alarm.sum()} alarms")
 detector.reset()
 detector.update_many(recording(200, wear=0.0))
 outcomes = detector.update_until_alarm(recording(5000, wear=1.0))

@@ -1,4 +1,4 @@
-"""Rows of a table with columns of any kind: orders of a shop, in which the app one day stops sending the customer's age.
+"""Rows of a table with columns of any kind: orders of a shop, whose app one day stops sending the customer's age.
 
 Needs: pip install 'tocsin[data]' pandas
 """
@@ -29,7 +29,7 @@ def orders(count: int, *, age_lost: float) -> pd.DataFrame:
 
 
 reference = orders(2000, age_lost=0.0)
-detector = tocsin.Detector(ert=10_000, seed=1).fit(reference)
+detector = tocsin.Detector(ert=2000, seed=1).fit(reference)
 print(detector.calibration_.quality)
 
 outcomes = detector.update_many(orders(1000, age_lost=0.0))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,6 +13,7 @@ from tocsin.errors import InputError, MissingExtraError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+File = str | os.PathLike[str]
 Theme = Literal["light", "dark"]
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -102,9 +104,9 @@ def figure(folder: Path, name: str, width: float, height: float) -> Iterator[Fig
 
 
 @contextmanager
-def figure_file(file: Path, width: float, height: float, theme: Theme = "light") -> Iterator[Figure]:
+def figure_file(file: File, width: float, height: float, theme: Theme = "light") -> Iterator[Figure]:
     """A figure to draw on, written to a file of the kind that its name says (.png, .svg, .pdf)."""
-    if file.suffix.lower() not in FORMATS:
+    if Path(file).suffix.lower() not in FORMATS:
         raise InputError(f"{file}: figures are written to {', '.join(FORMATS)}, by the end of the file's name.")
     with _drawing(width, height, theme) as drawing:
         yield drawing

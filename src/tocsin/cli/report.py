@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import datetime
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
 from tocsin import reading, report
@@ -112,9 +114,18 @@ def _facts(detector: Detector) -> Iterator[tuple[str, str]]:
 
 
 def _rows_about(stream: str) -> int | None:
-    """How many rows a text has, from the length of its first lines; None if that cannot be told."""
+    """How many rows a stream has, exactly or from the length of its first lines; None if that cannot be told soon."""
     path = Path(stream)
-    if path.suffix.lower() not in (".csv", ".jsonl", ".ndjson") or not path.is_file():
+    if not path.is_file():
+        return None
+    try:
+        if path.suffix.lower() == ".npy":
+            return len(np.load(path, mmap_mode="r"))
+        if path.suffix.lower() == ".parquet":
+            return int(import_module("pyarrow.parquet").read_metadata(path).num_rows)
+    except (ImportError, OSError, TypeError, ValueError):
+        return None  # whoever reads it says what is wrong
+    if path.suffix.lower() not in (".csv", ".jsonl", ".ndjson"):
         return None
     with path.open("rb") as text:
         start = text.read(SAMPLE)

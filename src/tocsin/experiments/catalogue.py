@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tocsin.experiments.base import Experiment
 from tocsin.experiments.comparison_figures import CALIBRATION, POWER, QQ
+from tocsin.experiments.explanations import EXPLANATIONS
 from tocsin.experiments.figure1 import FIGURE1
 from tocsin.experiments.imaging import IMAGING
 from tocsin.experiments.intervals import INTERVALS
@@ -28,7 +29,7 @@ PAPER: dict[str, Experiment] = {
 PROMISE: dict[str, Experiment] = {"intervals": INTERVALS, "memories": MEMORIES, "rare": RARE}
 """The promise for one reference set, for streams with a memory, and for rare alarms."""
 
-EXPERIMENTS = PAPER | PROMISE
+EXPERIMENTS = PAPER | PROMISE | {"explanations": EXPLANATIONS}
 
 GROUPS: dict[str, list[str]] = {
     "paper": [name for name, experiment in PAPER.items() if not experiment.needs_data],

@@ -151,7 +151,7 @@ class Alarm:
                 usual=(float(parts.low[i]), float(parts.high[i])),
                 p_value=float(changes.p_values[i]),
                 changed=int(i) in changed,
-                how=changes.how[i],
+                how=changes.how[i] if words[i].numeric else "",
                 before=words[i].before,
                 after=words[i].after,
             )

@@ -100,7 +100,7 @@ class ColumnTest:
         drawn, place = np.unique(windows, return_inverse=True)
         scores, place = self._moves(reference[drawn]), place.reshape(windows.shape)
         pieces = [self._evidence(scores[place[i : i + PIECE]], 0.0) for i in range(0, len(place), PIECE)]
-        self._largest = np.sort(np.concatenate([piece.evidence.max(1) for piece in pieces]))
+        self._largest = np.sort(np.concatenate([np.empty(0), *(piece.evidence.max(1) for piece in pieces)]))
 
     def __call__(self, recent: Float64Array) -> ColumnChanges:
         """From the recent rows of a run, oldest first; those of the widest window are looked at."""
@@ -137,7 +137,7 @@ class ColumnTest:
         if len(sizes) == len(self._groups):
             return factors[..., np.argsort(self._groups)]
         largest = factors.max(-1, keepdims=True)
-        belongs = (self._groups[:, None] == np.arange(len(sizes))) / sizes
+        belongs = (self._groups[:, None] == np.arange(len(sizes))) / np.maximum(sizes, 1)
         return np.asarray(largest + np.log(np.exp(factors - largest) @ belongs + np.finfo(np.float64).tiny))
 
     def _how(self, found: Evidence) -> tuple[Int64Array, tuple[How, ...]]:

@@ -149,7 +149,7 @@ class KernelParts:
         parts = among * self.constant + across * between
         if within and pairs:
             parts = parts + within * self._shares(points, points).sum(0) / pairs
-        return parts
+        return np.asarray(parts)
 
     def _shares(self, first: Float64Array, second: Float64Array) -> Float64Array:
         """sum_y phi_j(x, y) over the second points, for each of the first; (n, d). Points are 0 apart from themselves.
@@ -157,7 +157,7 @@ class KernelParts:
         With f = (exp(-A) - 1) / A, sum_y f (x - y)^2 is taken apart: x^2 sum f - 2 x sum f y + sum f y^2.
         """
         exponent = exponents(first, second, self._width)
-        factor = np.full(exponent.shape, -1.0)
+        factor = np.zeros(exponent.shape)  # of equal points too: none of their features differs
         np.divide(np.expm1(-exponent), exponent, out=factor, where=exponent > 0)
         x, y = scaled(first, self._width), scaled(second, self._width)
         return np.asarray(x**2 * factor.sum(1)[:, None] - 2 * x * (factor @ y) + factor @ y**2)

@@ -22,6 +22,10 @@ BEGUN = 0.5
 """Recent observations are examples if the change had begun by then with at least this probability."""
 
 
+LEAST = 0.5
+"""An example has at least this part of the largest witness."""
+
+
 @dataclass(frozen=True, eq=False)
 class Examples:
     """Observations that are typical of a change, the most typical first.
@@ -72,12 +76,11 @@ def _diverse(scores: Float64Array, similarity: Float64Array, count: int) -> Int6
     """Places of large scores, each counting for less the more it is like one that was taken before."""
     size = np.sqrt(np.maximum(similarity.diagonal(), np.finfo(np.float64).tiny))
     alike = np.clip(similarity / size / size[:, None], 0, 1)
-    least = scores[np.isfinite(scores)].min()
-    # Scores differ by little where the kernel is wide, so they are measured from the least of them.
-    worth = np.where(np.isfinite(scores), scores - least, -1.0)
-    worth[scores.argmax()] += np.finfo(np.float64).tiny  # one at least, though all be equal
-    taken: list[int] = []
-    while len(taken) < count and worth.max() > 0:
+    worth = np.where(scores >= LEAST * scores.max(), scores, 0.0)
+    taken = [int(scores.argmax())]
+    while len(taken) < count:
+        worth = worth * (1 - alike[taken[-1]])
+        if worth.max() <= 0:
+            break
         taken.append(int(worth.argmax()))
-        worth = np.where(worth > 0, worth * (1 - alike[taken[-1]]), worth)
-    return np.array(taken, dtype=np.int64)
+    return np.array(taken)

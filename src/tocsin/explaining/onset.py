@@ -2,8 +2,8 @@
 
 Every recent point is described by features of the kernel whose law under the reference is known: its place along the
 principal axes of the reference in the kernel's space, and how typical it is of the reference (its mean similarity). All
-are brought to normal scores by their ranks among reference points. If the change began at a place, points from there on
-are drawn from another law, and two models say which:
+are brought to normal scores by their ranks among reference points, ties broken at random. If the change began at a
+place, points from there on are drawn from another law, and two models say which:
 
 - shift: the mean along every axis is another, by a normal prior with a variance that falls as the kernel's spectrum
   does (what the MMD gives weight to); several sizes, averaged.
@@ -40,12 +40,15 @@ AXES, LEAST_AXIS = 100, 1e-3
 SIZES = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0)
 """Mean squared shifts along an axis that are tried, in variances of the reference."""
 
-TEMPER = 0.7
+TEMPER = 0.8
 """What a unit of log evidence of a shift counts for. Scores along many axes are not quite independent."""
+
+LATENESS = 1.5
+"""How fast longer delays get less likely beforehand: as their ratio to the window, to minus this power."""
 
 STRETCH, LEAST_CORRELATION, LONGEST_MEMORY = 1000, 0.05, 4
 """Observations in order that show how far a memory reaches, the correlation at which it is taken to end, and the part
-of the stretch (1 in so many) that it may reach at most."""
+of the stretch, 1 in so many, that it reaches at most."""
 
 SPREAD_STRENGTH = 2.0
 """How many observations the prior of the typicality's variance is worth, halved."""
@@ -100,17 +103,16 @@ def find_onset(
         several tell only as much as one that is independent of the others, and the evidence counts for less.
     """
     chosen = some(len(reference), LANDMARKS + HELD, seed)
-    features = _Features(choose(reference, chosen), kernel)
+    features = _Features(choose(reference, chosen), kernel, np.random.default_rng([seed, len(recent)]))
     places, typical = features.scores(recent)
-    weights = features.variances / features.variances.mean() if len(features.variances) else features.variances
-    memory_of_places = memory_of_typical = 1.0
+    memory, memory_of_typical = np.ones(places.shape[1]), np.ones(1)
     if ordered:
         earlier, earlier_typical = features.scores(choose(reference, np.arange(min(len(reference), STRETCH))))
-        memory_of_places, memory_of_typical = _memory(earlier * np.sqrt(weights)), _memory(earlier_typical[:, None])
-    shifts = [TEMPER * _shift(places, size * weights, features.held) / memory_of_places for size in SIZES]
-    evidence = [*(shift - np.log(len(SIZES)) for shift in shifts), _another_law(typical) / memory_of_typical]
+        memory, memory_of_typical = _memory(earlier), _memory(earlier_typical[:, None])
+    shifts = [_shift(places, size * features.weights, memory, features.held) for size in SIZES]
+    evidence = [TEMPER * shift - np.log(len(SIZES)) for shift in shifts] + [_another_law(typical) / memory_of_typical]
     length = np.arange(len(recent), 0, -1) - after
-    log = special.logsumexp(evidence, axis=0) - np.log1p((length / window) ** 2)
+    log = special.logsumexp(evidence, axis=0) - np.log1p((np.maximum(length, 0) / window) ** LATENESS)
     log[length < 1] = -np.inf
     probabilities = np.exp(log - special.logsumexp(log))
     low, estimate, high = np.searchsorted(np.cumsum(probabilities), [(1 - LEVEL) / 2, 0.5, (1 + LEVEL) / 2])
@@ -121,10 +123,12 @@ def find_onset(
 class _Features:
     """What points are described by: normal scores along the axes, and of how typical they are.
 
-    variances: of the reference along the axes, (K,).  held: how many reference points the scores are ranks among.
+    weights: variances of the reference along the axes, 1 on average, (K,).
+    held: how many reference points the scores are ranks among.
     """
 
-    def __init__(self, reference: Points, kernel: Kernel) -> None:
+    def __init__(self, reference: Points, kernel: Kernel, rng: np.random.Generator) -> None:
+        self._rng = rng
         landmarks = min(LANDMARKS, len(reference) // 3)
         self._landmarks, self._kernel = choose(reference, np.arange(landmarks)), kernel
         similar = self._similar(reference)
@@ -135,13 +139,14 @@ class _Features:
         self._axes = vectors[:, kept] / np.sqrt(values[kept])
         rest = similar[landmarks:]
         self._places, self._typical, self.held = self._along(rest), rest.mean(1)[:, None], len(rest)
-        self.variances: Float64Array = self._places.var(0)
+        variances = self._places.var(0)
+        self.weights: Float64Array = variances / variances.mean() if len(variances) else variances
 
     def scores(self, points: Points) -> tuple[Float64Array, Float64Array]:
         """Along the axes (n, K), and of how typical points are (n,)."""
         similar = self._similar(points)
-        typical = _normal_scores(similar.mean(1)[:, None], self._typical)
-        return _normal_scores(self._along(similar), self._places), typical[:, 0]
+        typical = _normal_scores(similar.mean(1)[:, None], self._typical, self._rng)
+        return _normal_scores(self._along(similar), self._places, self._rng), typical[:, 0]
 
     def _similar(self, points: Points) -> Float64Array:
         return np.asarray(self._kernel(points, self._landmarks), dtype=np.float64)
@@ -150,25 +155,31 @@ class _Features:
         return np.asarray((similar[:, : len(self._mean)] - self._mean) @ self._axes)
 
 
-def _memory(scores: Float64Array) -> float:
-    """How many successive observations tell as much about a mean as an independent one, from scores (n, K) in order."""
+def _memory(scores: Float64Array) -> Float64Array:
+    """How many observations in a row tell as much of a mean as one that is alone, from scores (n, K) in order; (K,)."""
     centred = scores - scores.mean(0)
-    variance, memory = float((centred**2).sum()), 1.0
+    variance = np.maximum((centred**2).sum(0), np.finfo(np.float64).tiny)
+    memory, lasting = np.ones(scores.shape[1]), np.ones(scores.shape[1], dtype=bool)
     for lag in range(1, len(scores) // LONGEST_MEMORY):
-        correlation = float((centred[lag:] * centred[:-lag]).sum()) / variance if variance else 0.0
-        if correlation < LEAST_CORRELATION:
+        correlation = (centred[lag:] * centred[:-lag]).sum(0) / variance
+        lasting &= correlation > LEAST_CORRELATION
+        if not lasting.any():
             break
-        memory += 2 * correlation
+        memory[lasting] += 2 * correlation[lasting]
     return memory
 
 
-def _normal_scores(values: Array, among: Array) -> Float64Array:
-    """Ranks of values (n, K) among others (m, K), as quantiles of the normal law; ties have the middle rank."""
+def _normal_scores(values: Array, among: Array, rng: np.random.Generator) -> Float64Array:
+    """Ranks of values (n, K) among others (m, K), as quantiles of the normal law.
+
+    Ties are broken at random, so that the scores have that law whatever the values'.
+    """
     ordered = np.sort(among, axis=0)
     ranks = np.empty(values.shape)
     for j, (column, own) in enumerate(zip(ordered.T, values.T, strict=True)):
-        ranks[:, j] = (np.searchsorted(column, own, "left") + np.searchsorted(column, own, "right")) / 2
-    scores: Float64Array = special.ndtri((ranks + 0.5) / (len(among) + 1))
+        below, up_to = np.searchsorted(column, own, "left"), np.searchsorted(column, own, "right")
+        ranks[:, j] = below + rng.random(len(own)) * (up_to - below + 1)
+    scores: Float64Array = special.ndtri(np.clip(ranks, 0.5, len(among) + 0.5) / (len(among) + 1))
     return scores
 
 
@@ -177,16 +188,19 @@ def _from_here_on(values: Array) -> Float64Array:
     return np.cumsum(values[::-1], axis=0)[::-1]
 
 
-def _shift(scores: Float64Array, variances: Float64Array, held: int) -> Float64Array:
+def _shift(scores: Float64Array, variances: Float64Array, memory: Float64Array, held: int) -> Float64Array:
     """Log Bayes factor, for a change at every place, of means with these prior variances against means of 0.
 
-    A mean of 0 is that of the reference points held; the law's own is known from these only.
+    memory: of the scores along each axis. Sums vary by so many times more, and also since a mean of 0 is that of the
+        reference points held, from which alone the law's own is known.
     """
     length = np.arange(len(scores), 0, -1)[:, None]
-    doubt = 1 + length / held
-    squares, growth = _from_here_on(scores) ** 2 / doubt, 1 + length * variances / doubt
-    factors: Float64Array = (0.5 * variances / doubt * squares / growth - 0.5 * np.log(growth)).sum(1)
-    return factors
+    noise = memory * (1 + length / held)
+    squares, growth = _from_here_on(scores) ** 2, 1 + length * variances / noise
+    factors = (0.5 * variances * squares / (noise**2 * growth) - 0.5 * np.log(growth)).sum(1)
+    # Axes that bend together all tell of one shift. The sum of their squares is then e^I - 1, I what it really says.
+    said = length[:, 0] / 2 * np.log1p(2 * np.maximum(factors, 0) / length[:, 0])
+    return np.asarray(np.where(factors > 0, said, factors))
 
 
 def _another_law(scores: Float64Array) -> Float64Array:

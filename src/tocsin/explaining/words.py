@@ -10,17 +10,19 @@ from tocsin.compute.arrays import Float64Array
 from tocsin.intake import Intake, Tabular
 from tocsin.statistics.base import Points
 from tocsin.tables import summary
+from tocsin.tables.column import NUMERIC
 
 NEWLY_MISSING = "(newly missing)"
 """What values are called that are missing where the reference lacks none."""
 
 
 class Words(NamedTuple):
-    """A column: its name, and what it was like before a change and after it."""
+    """A column: its name, what it was like before a change and after it, and whether it holds numbers."""
 
     name: str
     before: str
     after: str
+    numeric: bool = True
 
 
 def compare(intake: Intake, before: Float64Array, after: Float64Array) -> list[Words]:
@@ -33,11 +35,12 @@ def compare(intake: Intake, before: Float64Array, after: Float64Array) -> list[W
         Words(
             column.name,
             *summary.compare(column, *([row[column.name] for row in rows] for rows in (first, second))),
+            numeric=column.kind in NUMERIC,
         )
         for column in intake.columns.columns
     ]
     shares = [f"{np.mean(rows[:, -1] > 0):.0%} of rows" for rows in (before, after)]
-    return [*words, Words(NEWLY_MISSING, *shares)]
+    return [*words, Words(NEWLY_MISSING, *shares, numeric=False)]
 
 
 def show(intake: Intake, points: Points) -> list[dict[str, str]]:

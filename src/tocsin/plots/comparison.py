@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -29,7 +28,7 @@ NAMES = ("reference", "recent")
 def draw_comparison(
     before: Any,
     after: Any,
-    file: Path,
+    file: figures.File,
     *,
     columns: Sequence[str] | None = None,
     names: tuple[str, str] = NAMES,
@@ -62,7 +61,7 @@ def draw_comparison(
     across = min(len(shown), ACROSS)
     down = -(-len(shown) // across)
     width = figures.PAGE if across > 1 else figures.COLUMN
-    with figures.figure_file(Path(file), width, 0.35 + 1.75 * down, theme) as drawing:
+    with figures.figure_file(file, width, 0.35 + 1.75 * down, theme) as drawing:
         panels = list(drawing.subplots(down, across, squeeze=False).flat)
         for axes, name in zip(panels, shown, strict=False):
             comparison_panel(axes, name, first.columns[name], second.columns[name], names=names)

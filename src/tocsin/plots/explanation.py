@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from tocsin import figures
@@ -22,7 +21,7 @@ ROW, TIME_LINE = 0.36, 1.2
 
 
 def draw_explanation(
-    explanation: Explanation, file: Path, *, most: int = MOST_COLUMNS, theme: figures.Theme = "light"
+    explanation: Explanation, file: figures.File, *, most: int = MOST_COLUMNS, theme: figures.Theme = "light"
 ) -> None:
     """When the change began, how much each column contributes, and what its values were like before and after.
 
@@ -39,7 +38,7 @@ def draw_explanation(
     """
     shown = min(most, len(explanation.columns))
     height = TIME_LINE + (0.75 + ROW * shown if shown else 0)
-    with figures.figure_file(Path(file), figures.PAGE, height, theme) as drawing:
+    with figures.figure_file(file, figures.PAGE, height, theme) as drawing:
         drawing.suptitle(_title(explanation), fontsize=9, x=0.01, ha="left")
         if not shown:
             onset_panel(drawing.subplots(), explanation)

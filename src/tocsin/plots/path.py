@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -35,7 +34,7 @@ DEEPEST = 15
 
 def draw_path(
     outcomes: Outcomes,
-    file: Path,
+    file: figures.File,
     *,
     explanations: Sequence[Explanation] = (),
     first: int = 1,
@@ -56,7 +55,7 @@ def draw_path(
     theme
         'light', or 'dark' for dark pages.
     """
-    with figures.figure_file(Path(file), figures.PAGE, 2.6, theme) as drawing:
+    with figures.figure_file(file, figures.PAGE, 2.6, theme) as drawing:
         path_panel(drawing.subplots(), outcomes, explanations=explanations, first=first)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,7 +21,9 @@ BAND = 200
 """Levels at which a band is drawn."""
 
 
-def draw_promise(calibration: Calibration, run: QuietRun | None, file: Path, *, theme: figures.Theme = "light") -> None:
+def draw_promise(
+    calibration: Calibration, run: QuietRun | None, file: figures.File, *, theme: figures.Theme = "light"
+) -> None:
     """How rare each level is, simulated and extrapolated; beside it, if given, the runs of a quiet stream."""
     with figures.figure_file(file, figures.PAGE if run else figures.COLUMN, 2.8, theme) as drawing:
         panels = drawing.subplots(1, 2) if run else [drawing.subplots()]

@@ -38,12 +38,11 @@ def _columns(why: Explanation) -> Markup | None:
     return join(
         tag("h4", "What changed"),
         tag("p", told),
-        _column_table(shown[:MOST_ROWS], scale, why),
-        tag("p", f"and {len(shown) - MOST_ROWS} more") if len(shown) > MOST_ROWS else None,
+        _column_table(shown, scale, why),
         tag(
             "details",
             tag("summary", f"The other {others}, of which nothing can be said"),
-            _column_table(hidden[:MOST_ROWS], scale, why),
+            _column_table(hidden, scale, why),
         )
         if hidden
         else None,
@@ -70,10 +69,11 @@ def _column_table(columns: list[Moved], scale: tuple[float, float], why: Explana
             tag("td", column.before, class_="words", data_label="Before"),
             tag("td", column.after, class_="words", data_label="Since"),
         ]
-        for column in columns
+        for column in columns[:MOST_ROWS]
     ]
+    more = f" {len(columns) - MOST_ROWS:,} more are not shown." if len(columns) > MOST_ROWS else None
     head: list[object] = ["Column", f"Contribution to {why.measure or 'the statistic'}", "", "Before", "Since"]
-    return join(table(head, rows, "columns"), tag("p", "Grey: usual at false alarms.", class_="key"))
+    return join(table(head, rows, "columns"), tag("p", "Grey: usual at false alarms.", more, class_="key"))
 
 
 def _comparisons(alarm: Alarm) -> Markup | None:

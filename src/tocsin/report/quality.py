@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -20,7 +21,8 @@ CLOSE = 1e-9
 """Relative error of a reference's numbers, which a detector remembers in another form."""
 
 UNLIKELY, TIMES = 1e-4, 1.5
-"""A share is worth a word if chance seldom makes it as large, and it is so many times as large as expected."""
+"""A share is worth a word if chance seldom makes it as large, or small, and it differs from the reference's by such a
+factor."""
 
 OTHER = "other"
 """What a category is called that a detector does not know again."""
@@ -30,17 +32,56 @@ FEW = 20
 
 
 @dataclass(frozen=True)
+class Share:
+    """So many of the reference's values."""
+
+    count: int
+    among: int
+
+    @property
+    def part(self) -> float:
+        return self.count / self.among
+
+    def is_exceeded(self, count: int, among: int) -> bool:
+        """Whether so many of a stream's values are clearly more."""
+        return count > TIMES * self.part * among and self.chance(count, among) < UNLIKELY
+
+    def is_missed(self, count: int, among: int) -> bool:
+        """Whether so many are clearly fewer."""
+        rest = Share(self.among - self.count, self.among)
+        return count * TIMES < self.part * among and rest.chance(among - count, among) < UNLIKELY
+
+    def chance(self, count: int, among: int) -> float:
+        """Probability of so many or more, if the true share is as likely to be large as the reference's leaves open.
+
+        That is a beta-binomial law: of all values, in random order, so many of the stream's come before as many of the
+        reference's and one more.
+        """
+        if count > among:
+            return 0.0
+        own = np.arange(max(0, self.count + count - among), self.count + 1)
+        drawn = self.count + count
+        logs = _ways(self.among, own) + _ways(among, drawn - own) - _ways(self.among + among, drawn)
+        return float(np.exp(logs).sum())
+
+
+def _ways(among: int, chosen: Any) -> Any:
+    """log of the number of ways to choose some."""
+    return special.gammaln(among + 1) - special.gammaln(chosen + 1) - special.gammaln(among - chosen + 1)
+
+
+@dataclass(frozen=True)
 class Known:
     """A column of the reference.
 
-    missing: the part of its values that is.  new: the part of a stream's values that are expected to lie beyond its
-    range, or not to be among its categories; None if there is no such thing.
+    missing: of its values, how many are.  new: of further values, how many are expected to lie beyond its range, or not
+    to be among its categories, if nothing changes; None if there is no such thing.
     """
 
     name: str
     kind: str
-    missing: float
-    new: float | None = None
+    missing: Share
+    new: Share | None = None
     range: tuple[float, float] | None = None
     words: frozenset[str] = frozenset()
     constant: bool = False
@@ -100,26 +141,20 @@ class Seen:
         found = []
         if self.rows and not there:
             found.append("empty in the stream")
-        elif notable(self.missing, self.rows, known.missing):
-            found.append("missing more often than in the reference" if known.missing else "missing only in the stream")
-        elif known.missing and notable(there, self.rows, 1 - known.missing):
+        elif self.missing and not known.missing.count:
+            found.append("missing only in the stream")
+        elif known.missing.is_exceeded(self.missing, self.rows):
+            found.append("missing more often than in the reference")
+        elif known.missing.is_missed(self.missing, self.rows):
             found.append("missing less often than in the reference")
-        if known.new is not None and notable(self.new, there, known.new):
-            found.append("many values beyond the reference's range" if known.range else "many unseen categories")
+        if known.new is not None and self.new and known.new.is_exceeded(self.new, there):
+            what = "values beyond the reference's range" if known.range else "unseen categories"
+            found.append(f"more {what} than expected")
         if known.constant:
             found.append("has one value only in the reference" + (", and in the stream" if self.constant else ""))
         elif self.constant and there >= FEW:
             found.append("has one value only in the stream")
         return found
-
-
-def notable(count: int, among: int, expected: float) -> bool:
-    """Whether so many are clearly more than the expected part."""
-    if not count or not among:
-        return False
-    if not expected:
-        return True
-    return count > TIMES * expected * among and special.bdtrc(count - 1, among, expected) < UNLIKELY
 
 
 class Quality:
@@ -150,34 +185,33 @@ def _known(detector: Detector) -> list[Known]:
 
 def _of_column(column: Column, rows: Float64Array) -> Known:
     """rows: its features in the reference, and the one for values that are newly missing."""
-    name, kind, missing = column.name, column.kind, column.missing
+    name, kind, missing = column.name, column.kind, Share(round(column.missing * len(rows)), len(rows))
+    there = max(missing.among - missing.count, 1)
     if kind in NUMERIC:
         # Features rise with the numbers, and a missing one is in their midst.
         ends = rows[[rows[:, 0].argmin(), rows[:, 0].argmax()]]
         low, high = (record[name] for record in Columns((column,)).decode(ends))
         if low is None or high is None:
             return Known(name, kind, missing)
-        return Known(name, kind, missing, _beyond(len(rows)), (low, high), constant=low == high)
+        return Known(name, kind, missing, _beyond(there), (low, high), constant=low == high)
     if kind == "category":
-        expected = 1 / (len(rows) + 1) if column.corners else _unseen(column, rows)
-        return Known(name, kind, missing, expected, None, frozenset(column.values), len(column.values) == 1)
+        unseen = Share(0 if column.corners else min(_unseen(column, rows), there), there)
+        return Known(name, kind, missing, unseen, None, frozenset(column.values), len(column.values) == 1)
     return Known(name, kind, missing)
 
 
 def _of_numbers(name: str, values: Values | None) -> Known:
     assert values is not None
     low, high = float(values.data.min()), float(values.data.max())
-    return Known(name, "number", 0.0, _beyond(len(values)), (low, high), constant=low == high)
+    return Known(name, "number", Share(0, len(values)), _beyond(len(values)), (low, high), constant=low == high)
 
 
-def _unseen(column: Column, rows: Float64Array) -> float:
-    """The part of further values that are unlike all in the reference: that of values seen once (Good 1953)."""
+def _unseen(column: Column, rows: Float64Array) -> int:
+    """Values that are unlike all others: as many of further ones are unlike these (Good 1953)."""
     counts = Counter(record[column.name] for record in Columns((column,)).decode(rows))
-    del counts[None]
-    unknown = counts.pop(OTHER, 0)
-    return (sum(times == 1 for times in counts.values()) + unknown) / max(counts.total() + unknown, 1)
+    return sum(times == 1 for name, times in counts.items() if name not in (None, OTHER)) + counts[OTHER]
 
 
-def _beyond(count: int) -> float:
-    """The part of further values that lie beyond the range of so many, if nothing changes."""
-    return 2 / (count + 1)
+def _beyond(count: int) -> Share:
+    """Further values that lie beyond the range of so many: a part that varies as if one of these did."""
+    return Share(1, count)

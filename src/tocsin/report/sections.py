@@ -91,7 +91,7 @@ def path_section(seen: Gathered) -> Markup:
         first=1,
         marks=seen.marks,
         spans=began,
-        height=280,
+        height=260,
         label=label,
     )
     note = f"The first {MOST_MARKS:,} alarms are marked." if seen.alarms > MOST_MARKS else None
@@ -174,12 +174,12 @@ def _quality_row(column: Seen) -> list[object]:
     known, there = column.known, column.rows - column.missing
     new = ""
     if known.new is not None and there:
-        new = f"{share(column.new / there)} ({share(known.new)})"
+        new = f"{share(column.new / there)} ({share(known.new.part)})"
     notes = column.notes()
     return [
         tag("th", cut(known.name, 40), scope="row"),
         known.kind,
-        tag("td", share(known.missing), class_="number", data_label="Missing before"),
+        tag("td", share(known.missing.part), class_="number", data_label="Missing before"),
         tag(
             "td", share(column.missing / column.rows) if column.rows else "", class_="number", data_label="Missing here"
         ),

@@ -1,0 +1,171 @@
+"""`Detector.explain`, from the alarm to the words: for every statistic, and after a file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tocsin import LSDD, MMD, Custom, Detector, Independent, InputError, MeanShift
+from tocsin.compute.arrays import Float64Array
+from tocsin.kernels import Gaussian
+from tocsin.statistics.base import Statistic
+
+RNG = np.random.default_rng(0)
+REFERENCE = RNG.normal(size=(200, 3))
+QUIET = RNG.normal(size=(15, 3))
+SHIFTED = RNG.normal(loc=[0.0, 3.0, 0.0], size=(30, 3))
+
+STATISTICS: dict[str, Statistic] = {
+    "default": MMD(),
+    "one width": MMD(Gaussian()),
+    "mean": MeanShift(),
+    "signed mean": MeanShift(direction=[0.0, 1.0, 0.0]),
+    "LSDD": LSDD(),
+    "function": Custom(lambda X, Y: float(np.abs(X.mean(0) - Y.mean(0)).max())),
+}
+
+
+def rang(statistic: Statistic, start: Any = "warm", before: Float64Array = QUIET) -> Detector:
+    """A detector that rang at a shift of the second column, after 15 quiet observations."""
+    detector = Detector(
+        500, statistic, window=10, start=start, sampler=Independent(), interval=False, paths=2500, seed=1
+    ).fit(REFERENCE, progress=False)
+    assert not detector.update_many(before).alarm.any()
+    detector.update_until_alarm(SHIFTED)
+    assert detector.alarm_ is not None
+    return detector
+
+
+@pytest.mark.parametrize("name", STATISTICS)
+def test_every_statistic_on_rows(name: str) -> None:
+    """The shifted column comes first, the onset is where it was, and contributions add up to what they are said to."""
+    detector = rang(STATISTICS[name])
+    explanation = detector.explain()
+    assert explanation.columns[0].name == "2"
+    assert explanation.columns[0].changed
+    assert not any(column.changed for column in explanation.columns[1:])
+    assert explanation.began.low <= explanation.began.time <= explanation.began.high
+    assert abs(explanation.began.time - (detector.time_ - len(SHIFTED) + 1)) < 30
+    total = sum(column.contribution for column in explanation.columns)
+    if explanation.measure:
+        assert name in ("LSDD", "function")
+        assert "MMD" in explanation.measure
+    else:
+        assert total == pytest.approx(explanation.value, rel=1e-6)
+    text = str(explanation)
+    assert "Changed" in text
+    assert "median" in text
+    assert "Typical of what is new" in text
+
+
+def test_the_value_is_the_channels_own() -> None:
+    """One channel is in its own units, so that value and statistic are the same, but for the coin."""
+    detector = rang(MMD(Gaussian()), start="cold")
+    assert detector.alarm_ is not None
+    assert detector.explain().value == pytest.approx(detector.alarm_.statistic, rel=1e-4)
+
+
+def test_onset_of_a_clear_change() -> None:
+    """The change began with observation 16."""
+    detector = rang(MMD(), start="cold")
+    began = detector.explain().began
+    assert began.low <= 16 <= began.high
+    assert abs(began.time - 16) <= 2
+
+
+def test_nothing_changes(tmp_path: Path) -> None:
+    """An explanation leaves the detector as it was; twice, or after a file, it is the same."""
+    detector = rang(MMD())
+    detector.save(tmp_path / "before.tocsin")
+    first = detector.explain().to_json()
+    assert detector.explain().to_json() == first
+    detector.save(tmp_path / "after.tocsin")
+    assert (tmp_path / "after.tocsin").read_bytes() == (tmp_path / "before.tocsin").read_bytes()
+    assert Detector.load(tmp_path / "after.tocsin").explain().to_json() == first
+    facts = json.loads(first)
+    assert facts["columns"][0]["name"] == "2"
+    assert facts["time"] == detector.time_
+
+
+def test_observations_after_the_alarm_help() -> None:
+    """The alarm is still the one that is explained; when it is forgotten, that is told."""
+    detector = rang(MMD(), start="cold")
+    alarm = detector.alarm_
+    detector.update_many(SHIFTED[:5])
+    explanation = detector.explain()
+    assert explanation.outcome == alarm
+    assert explanation.began.low <= 16 <= explanation.began.high
+    detector.update_many(np.tile(SHIFTED, (2, 1)))
+    with pytest.raises(InputError, match=r"alarm is \d+ observations ago, and the last 20 are remembered"):
+        detector.explain()
+
+
+def test_without_an_alarm() -> None:
+    """There is nothing to explain."""
+    detector = rang(MMD())
+    detector.reset()
+    detector.update_many(QUIET[:3])
+    with pytest.raises(InputError, match="no alarm to explain: this run has been quiet for 3 observations"):
+        detector.explain()
+
+
+def test_an_alarm_at_once() -> None:
+    """After a warm start the window may still hold reference points; they are part of what is explained."""
+    detector = rang(MMD(), before=QUIET[:0])
+    assert detector.time_ < 10
+    explanation = detector.explain()
+    assert explanation.columns[0].name == "2"
+    assert sum(column.contribution for column in explanation.columns) == pytest.approx(explanation.value, rel=1e-6)
+
+
+def test_objects() -> None:
+    """With a kernel there are onset and examples, but no columns; a function of two samples says nothing."""
+
+    def alike(X: Any, Y: Any) -> Float64Array:
+        return np.array([[0.5 ** abs(len(x) - len(y)) for y in Y] for x in X])
+
+    reference = ["a" * int(size) for size in np.random.default_rng(0).integers(1, 4, 100)]
+    options: dict[str, Any] = {"window": 5, "interval": False, "sampler": Independent(), "seed": 1}
+    detector = Detector(50, MMD(alike), paths=300, **options).fit(reference, progress=False)
+    detector.update_until_alarm(["aa"] * 3 + ["a" * 9] * 10)
+    explanation = detector.explain()
+    assert explanation.columns == ()
+    assert explanation.recent[0].values == {}
+    assert "Alarm at observation" in str(explanation)
+    other = Detector(
+        50, Custom(lambda X, Y: abs(np.mean([*map(len, X)]) - np.mean([*map(len, Y)]))), paths=600, **options
+    )
+    other.fit(reference, progress=False)
+    other.update_until_alarm(["a" * 9] * 10)
+    with pytest.raises(InputError, match="compares observations by a function of its own"):
+        other.explain()
+
+
+def test_a_table_in_words() -> None:
+    """Names, categories, gaps: before and since; only the column that moved is named."""
+    rng = np.random.default_rng(0)
+
+    def rows(count: int, broken: float) -> list[dict[str, Any]]:
+        return [
+            {
+                "flow": float(rng.normal(50, 4)),
+                "state": str(rng.choice(["on", "off"], p=[1 - broken, broken])),
+                "note": None if rng.random() < 0.2 else float(rng.normal()),
+            }
+            for _ in range(count)
+        ]
+
+    detector = Detector(200, window=25, interval=False, sampler=Independent(), paths=500, seed=1)
+    detector.fit(rows(400, 0.1), progress=False)
+    detector.update_until_alarm(rows(300, 0.9))
+    explanation = detector.explain()
+    (moved,) = explanation.changed
+    assert moved.name == "state"
+    assert "on 9" in moved.before or "on 8" in moved.before
+    assert "off" in moved.after
+    assert {example.values["state"] for example in explanation.recent} == {"off"}
+    assert {example.values["state"] for example in explanation.missed} == {"on"}
