@@ -137,7 +137,7 @@ def test_objects() -> None:
     assert explanation.recent[0].values == {}
     assert "Alarm at observation" in str(explanation)
     other = Detector(
-        50, Custom(lambda X, Y: abs(np.mean([*map(len, X)]) - np.mean([*map(len, Y)]))), paths=600, **options
+        50, Custom(lambda X, Y: float(abs(np.mean([*map(len, X)]) - np.mean([*map(len, Y)])))), paths=600, **options
     )
     other.fit(reference, progress=False)
     other.update_until_alarm(["a" * 9] * 10)

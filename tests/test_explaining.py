@@ -19,6 +19,7 @@ from tocsin.explaining import ColumnTest, column_contributions, contributions, f
 from tocsin.explaining import columns as column_module
 from tocsin.explaining import onset as onset_module
 from tocsin.explaining.columns import Rates, Scores, lengths
+from tocsin.explaining.kernel import exponents
 from tocsin.statistics.base import Channel
 
 RNG = np.random.default_rng(0)
@@ -159,6 +160,16 @@ def test_null_ranges_are_those_of_windows_from_the_reference(channel: Channel) -
     assert np.isfinite(alone.low).all()
 
 
+def test_distances_lose_no_digits() -> None:
+    """Neither of points far from 0, nor of a point far from all others."""
+    rows = RNG.normal(size=(6, 3))
+    plain = ((rows[:, None] - rows) ** 2).sum(2) / 8
+    np.testing.assert_allclose(exponents(rows, rows, 2.0), plain, atol=1e-14)
+    np.testing.assert_allclose(exponents(rows + 1e6, rows + 1e6, 2.0), plain, atol=1e-8)
+    far = np.concatenate([rows, [[1e12, 0, 0]]])
+    np.testing.assert_allclose(exponents(far, rows, 2.0)[:6], plain, atol=1e-14)
+
+
 # Columns
 
 
@@ -166,13 +177,13 @@ def test_rates_of_normal_and_of_rare_values() -> None:
     """m^2 / 2; and the binomial's divergence."""
     normal = np.random.default_rng(1).normal(size=(20_000, 1))
     means = np.linspace(-1.5, 1.5, 7)
-    np.testing.assert_allclose(Rates(normal)(means[:, None])[:, 0], means**2 / 2, atol=0.03)
+    np.testing.assert_allclose(Rates(normal)(means[:, None], np.array([0]))[:, 0], means**2 / 2, atol=0.03)
     rare = np.zeros((1000, 1))
     rare[:20] = 1
     p, q = 0.02, np.array([0.0, 0.02, 0.1, 0.5, 1.0])
     with np.errstate(divide="ignore", invalid="ignore"):
         divergence = np.where(q > 0, q * np.log(q / p), 0) + np.where(q < 1, (1 - q) * np.log((1 - q) / (1 - p)), 0)
-    np.testing.assert_allclose(Rates(rare)(q[:, None])[:, 0], divergence, rtol=0.05, atol=1e-3)
+    np.testing.assert_allclose(Rates(rare)(q[:, None], np.array([0]))[:, 0], divergence, rtol=0.05, atol=1e-3)
 
 
 def test_scores_are_ranks() -> None:

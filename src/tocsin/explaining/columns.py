@@ -180,16 +180,24 @@ class Scores:
     """
 
     def __init__(self, sample: Float64Array) -> None:
+        width = sample.shape[1]
         self._ordered = np.sort(sample, axis=0)
-        self._mean, self._spread = np.zeros(sample.shape[1]), np.ones(sample.shape[1])
-        beyond = np.stack([np.full(sample.shape[1], sign * np.inf) for sign in (-1, 1)])
-        scores = self(np.concatenate([sample, beyond]))
-        self._mean, self._spread = scores.mean(0), scores.std(0)
-        scores = (scores - self._mean) / self._spread
-        self._means = Rates(scores)
+        self._mean, self._spread = np.zeros(width), np.ones(width)
+        beyond = np.full((1, width), np.inf)
+        scores = self(np.concatenate([-beyond, self._ordered, beyond]))
+        # Features without ties all have the same scores.
+        kinds = {column.tobytes(): column for column in scores.T.copy()}
+        place = {key: i for i, key in enumerate(kinds)}
+        self._kind = np.array([place[column.tobytes()] for column in scores.T.copy()])
+        different = np.column_stack(list(kinds.values()))
+        mean, spread = different.mean(0), different.std(0)
+        self._mean, self._spread = mean[self._kind], spread[self._kind]
+        different = (different - mean) / spread
+        self._means = Rates(different)
         # A feature of two values has no spread apart from its mean.
-        two_values = ((sample == self._ordered[0]) | (sample == self._ordered[-1])).all(0)
-        self._spreads = Rates(np.where(two_values, 0.0, scores**2 - 1))
+        inner = different[1:-1]
+        two_values = ((inner == inner[0]) | (inner == inner[-1])).all(0)
+        self._spreads = Rates(np.where(two_values, 0.0, different**2 - 1))
 
     def __call__(self, rows: Float64Array) -> Float64Array:
         """Scores (n, d) of rows (n, d)."""
@@ -200,21 +208,21 @@ class Scores:
 
     def rates(self, means: Float64Array) -> Float64Array:
         """How rare such means (..., d) of scores are, as a rate per observation."""
-        return self._means(means)
+        return self._means(means, self._kind)
 
     def spread_rates(self, spreads: Float64Array) -> Float64Array:
         """The same for means of squares, less 1."""
-        return self._spreads(spreads)
+        return self._spreads(spreads, self._kind)
 
 
 class Rates:
-    """sup_t (t mean - log E exp(t value)), for features with values (n, d).
+    """sup_t (t mean - log E exp(t value)), for kinds of features with values (n, kinds).
 
     The square root is interpolated, which is exact for normal values.
     """
 
     def __init__(self, values: Float64Array) -> None:
-        tilts = TILTS / np.maximum(values.std(0), np.finfo(np.float64).eps)[:, None]  # (d, tilts)
+        tilts = TILTS / np.maximum(values.std(0), np.finfo(np.float64).eps)[:, None]  # (kinds, tilts)
         self._means, self._roots = np.empty(tilts.shape), np.empty(tilts.shape)
         for k, tilt in enumerate(tilts.T):
             log = special.logsumexp(tilt * values, axis=0)
@@ -222,11 +230,12 @@ class Rates:
             rate = tilt * self._means[:, k] - log + np.log(len(values))
             self._roots[:, k] = np.sign(tilt) * np.sqrt(np.maximum(rate, 0.0))
 
-    def __call__(self, means: Float64Array) -> Float64Array:
-        """Of means (..., d)."""
+    def __call__(self, means: Float64Array, kinds: Int64Array) -> Float64Array:
+        """Of means (..., d) of features of these kinds, (d,)."""
         roots = np.empty(means.shape)
-        for j in range(means.shape[-1]):
-            roots[..., j] = np.interp(means[..., j], self._means[j], self._roots[j])
+        for kind in np.unique(kinds):
+            own = kinds == kind
+            roots[..., own] = np.interp(means[..., own], self._means[kind], self._roots[kind])
         return roots**2
 
 

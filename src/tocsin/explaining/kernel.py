@@ -8,6 +8,9 @@ from scipy.spatial.distance import cdist
 from tocsin.compute.arrays import FARTHEST, Array, Float64Array, Int64Array
 from tocsin.kernels import Kernel
 
+LARGEST_SQUARE = 1e6
+"""Squared distances are differences of larger squares, up to these: beyond, too many digits would cancel."""
+
 
 def gaussian(width: float) -> Kernel:
     """k(x, y) = exp(-|x - y|^2 / (2 width^2)) between rows of numbers."""
@@ -19,9 +22,15 @@ def gaussian(width: float) -> Kernel:
 
 
 def exponents(first: Float64Array, second: Float64Array, width: float) -> Float64Array:
-    """|x - y|^2 / (2 width^2) between rows, by differences, so that nothing cancels."""
-    squares: Float64Array = cdist(scaled(first, width), scaled(second, width), "sqeuclidean")
-    return squares
+    """|x - y|^2 / (2 width^2) between rows."""
+    x, y = scaled(first, width), scaled(second, width)
+    centre = y.mean(0)
+    x, y = x - centre, y - centre
+    squares, others = (x**2).sum(1), (y**2).sum(1)
+    if max(squares.max(initial=0), others.max(initial=0)) > LARGEST_SQUARE:
+        differences: Float64Array = cdist(x, y, "sqeuclidean")
+        return differences
+    return np.asarray(np.maximum(squares[:, None] + others - 2 * (x @ y.T), 0))
 
 
 def scaled(rows: Float64Array, width: float) -> Float64Array:

@@ -39,8 +39,8 @@ def compare(intake: Intake, before: Float64Array, after: Float64Array) -> list[W
         )
         for column in intake.columns.columns
     ]
-    shares = [f"{np.mean(rows[:, -1] > 0):.0%} of rows" for rows in (before, after)]
-    return [*words, Words(NEWLY_MISSING, *shares, numeric=False)]
+    then, now = (f"{np.mean(rows[:, -1] > 0):.0%} of rows" for rows in (before, after))
+    return [*words, Words(NEWLY_MISSING, then, now, numeric=False)]
 
 
 def show(intake: Intake, points: Points) -> list[dict[str, str]]:
