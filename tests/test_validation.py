@@ -184,7 +184,7 @@ REFERENCES: list[tuple[Any, str]] = [
     (np.empty((0, 2)), r"The reference is empty"),
     (np.empty((60, 0)), r"shape \(60, 0\); it must have one row per observation and at least one column"),
     (np.ones((20, 3, 3)), r"shape \(20, 3, 3\); .*Flatten or embed"),
-    ([b"a", b"b"] * 30, r"holds bytes values such as .*, not numbers.*encode the columns as numbers, or give MMD\(kernel"),
+    ([b"a", b"b"] * 30, r"holds bytes values such as .*, not numbers.*encode the columns .*, or give MMD\(kernel"),
     ([None] * 60, r"holds NoneType values such as 'None', not numbers"),
     ([[1.0], [2.0, 3.0]] * 30, r"holds list values such as '\[1\.0\]', not numbers"),
     (ROWS * 1j, r"The reference holds .*not numbers"),
