@@ -128,6 +128,9 @@ class Calibration(Thresholds):
     def _leverage(self, level: float) -> float:
         """How much the log rate at a level changes with the scale of the statistic."""
         assert self.curve is not None
+        if self.references == "direct":
+            # The rate falls in steps, from one atom to the next: no slope at a level says how steep the whole is.
+            return max(level - self.centre, 1e-300)
         return max((level - self.centre) * self.curve.slope(level), 1.0)
 
     def guaranteed(self, probability: float) -> Calibration:

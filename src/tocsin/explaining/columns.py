@@ -39,7 +39,7 @@ SHARES = (0.005, 0.05, 0.4)
 
 LOG_SHARES = np.log([(moved, spread) for moved in SHARES for spread in SHARES])
 
-GAP = 4.0
+GAP = 6.0
 """The law of a stream without a change is not quite the reference's. The gap adds n / N to the variance of a mean of n
 scores, and it counts more in windows that ring: they ring more often where it helps them to. This much, measured."""
 
