@@ -61,10 +61,10 @@ def draw(tables: Tables, _folder: Path) -> str:
             "1, 3 or 10 of 50 columns move up by so many standard deviations, default windows. 'First': the column "
             "ranked first is one that moved. 'All ahead': all that moved are ranked ahead of all others. 'If the onset "
             "were known': the same, with columns ranked by how far their mean since the true onset is off: nothing "
-            "ranks normal columns better. '25 rows later': with as many rows after the alarm. 'By contribution': "
-            "ranked by the parts that add up to the statistic. 'Precision': of the columns ranked first, as many as "
-            "moved, the part that did. 'Reported': of those that moved, the part that is said to have changed (at "
-            f"{RATE:.0%}); 'wrongly': alarms in which another is.",
+            "ranks independent normal columns better. '25 rows later': with as many rows after the alarm. 'By "
+            "contribution': ranked by the parts that add up to the statistic. 'Precision': of the columns ranked "
+            "first, as many as moved, the part that did. 'Reported': of those that moved, the part that is said to "
+            f"have changed (at {RATE:.0%}); 'wrongly': alarms in which another is.",
             "",
             *_markdown(MOVE_HEAD, _grouped(tables["moves"], ("law", "columns", "shift")), _move_line),
             "",
