@@ -96,8 +96,10 @@ def test_observations_after_the_alarm_help() -> None:
     detector = rang(MMD(), start="cold")
     alarm = detector.alarm_
     detector.update_many(SHIFTED[:5])
-    explanation = detector.explain()
+    before, explanation = rang(MMD(), start="cold").explain(), detector.explain()
     assert explanation.outcome == alarm
+    assert explanation.columns[0].name == before.columns[0].name == "2"
+    assert explanation.columns[0].p_value <= before.columns[0].p_value
     assert explanation.began.low <= 16 <= explanation.began.high
     detector.update_many(np.tile(SHIFTED, (2, 1)))
     with pytest.raises(InputError, match=r"alarm is \d+ observations ago, and the last 20 are remembered"):

@@ -140,7 +140,7 @@ class Alarm:
 
     def _moved(self, parts: Contributions, began: Onset) -> tuple[Moved, ...]:
         fitted = self.fitted
-        changes = self._column_test(self._at_alarm)
+        changes = self._column_test(self.recent)
         before = choose(fitted.reference, some(len(fitted.reference), COMPARED, fitted.seed))
         words = compare(fitted.intake, before, self.recent[began.estimate :])
         changed = set(changes.changed.tolist())
