@@ -1,4 +1,4 @@
-"""What all tests share: reproducible hypothesis runs, and both implementations of the hot functions."""
+"""What all tests share: reproducible hypothesis runs, and all implementations of the hot functions."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from backends import on_device, with_torch
 from tocsin import compute, fitting
 from tocsin.calibration import dependence, plan, run
 
@@ -14,10 +15,10 @@ settings.register_profile("tocsin", derandomize=True, deadline=None, max_example
 settings.load_profile("tocsin")
 
 
-@pytest.fixture(params=["numba", "numpy"])
+@pytest.fixture(params=with_torch)
 def functions(request: pytest.FixtureRequest) -> compute.Functions:
-    """The hot functions, compiled and in plain NumPy."""
-    return compute.load(request.param)
+    """The hot functions: compiled, in plain NumPy, and in PyTorch on the CPU."""
+    return on_device(request.param)
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,12 @@
-"""The compiled hot functions against the readable ones, pair by pair, and the exponential that they all rest on."""
+"""The compiled hot functions and PyTorch's against the readable ones, and the exponential that they all rest on."""
 
 from __future__ import annotations
 
 import copy
+import importlib
 import inspect
+import pickle
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,11 +16,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin import InputError, compute
-from tocsin.compute import numba_, numpy_
+from backends import needs_torch, on_device, with_torch
+from tocsin import InputError, MissingExtraError, compute
+from tocsin.compute import numba_, numba_pairs, numpy_
 from tocsin.compute.arrays import Array, Float32Array
 
 Arguments = list[Any]
+
+NO_WEIGHTS = np.empty((0, 0), np.float32)
 
 
 @dataclass(frozen=True)
@@ -33,6 +39,7 @@ class Sizes:
     typical: int = -1
     together: int = 1
     guard: int = 0
+    weighted: bool = False
 
     @property
     def rng(self) -> np.random.Generator:
@@ -70,6 +77,19 @@ class Sizes:
         """The windows."""
         return np.array(self.windows)
 
+    @property
+    def weights(self) -> Float32Array:
+        """Of the points at every width, or none."""
+        if not self.weighted:
+            return NO_WEIGHTS
+        weights: Array = self.rng.uniform(0, 2 / self.count, (len(self.widths), self.count))
+        return weights.astype(np.float32)
+
+    @property
+    def counts(self) -> Float32Array:
+        """How often each point is in each of three pseudo-references."""
+        return self.rng.multinomial(self.count, np.full(self.count, 1 / self.count), 3).T.astype(np.float32)
+
     def streams(self, length: int) -> Array:
         """Indices with repetitions."""
         return self.rng.integers(0, self.count, (3, length), dtype=np.int32)
@@ -91,6 +111,7 @@ all_sizes = st.builds(
     typical=st.sampled_from([-1, 0]),
     together=st.sampled_from([1, 2, 5]),
     guard=st.sampled_from([0, 1, 7, 70, 1000]),
+    weighted=st.booleans(),
 )
 
 
@@ -105,19 +126,25 @@ def _queries(s: Sizes) -> tuple[Array, Array]:
 
 def _row_sums(s: Sizes) -> Arguments:
     queries, own = _queries(s)
-    return [s.padded, s.count, queries, own, s.guard, s.widths]
+    return [s.padded, s.count, queries, own, s.guard, s.widths, s.weights]
 
 
-def _block(s: Sizes) -> Arguments:
+def _products(s: Sizes) -> Arguments:
     queries, own = _queries(s)
-    return [s.padded, 64 if s.count > 64 else 0, s.count, queries, own, s.guard, s.widths]
+    return [s.padded, s.count, queries, own, s.guard, s.widths, s.counts]
+
+
+def _pair_terms(s: Sizes) -> Arguments:
+    """Kernels of points, of which none meets itself."""
+    products = s.rng.uniform(0, s.count, (len(s.widths), s.count, 3))
+    return [products, s.rng.random((len(s.widths), s.count)), s.counts, s.counts.astype(np.float64)]
 
 
 def _observe(s: Sizes) -> Arguments:
     queries, own = _queries(s)
     rows = queries.T.astype(np.float64)
     guard = min(s.guard, (s.count - 1) // 2)  # something must be left to compare with
-    return [s.padded, s.count, 1e6 + 5 * rows, np.full(s.columns, 1e6), 0.2, own, guard, s.widths]
+    return [s.padded, s.count, 1e6 + 5 * rows, np.full(s.columns, 1e6), 0.2, own, guard, s.widths, s.weights]
 
 
 def _pair_bootstrap(s: Sizes) -> Arguments:
@@ -137,15 +164,31 @@ def _pair_split(s: Sizes) -> Arguments:
 
 
 def _pair_advance(s: Sizes) -> Arguments:
-    """Enough points to turn the buffer over twice, beginning in the middle of it."""
+    """Enough points to turn the buffer over twice, beginning in the middle of it: with points that are all alike."""
     widths, widest, new = len(s.multipliers), s.windows[-1], 9 * s.windows[-1] + 1
     multipliers, capacity = np.array(s.multipliers, np.float32), 4 * s.windows[-1]
     block = np.tile(s.points.T, 10)[:, : new + 3].copy()
+    ahead = np.zeros((widths, capacity), np.float32)
+    ahead[:, : widest // 2] = np.arange(widest // 2)[::-1]
     return [
-        np.zeros((s.columns, capacity + 64), np.float32), np.zeros((widths, capacity), np.float32),
+        np.zeros((s.columns, capacity + 64), np.float32), ahead,
         np.zeros((widths, capacity)), np.array([widest // 2]), s.window_array, multipliers, s.rng.normal(size=widths),
         s.typical, block, s.rng.normal(size=(widths, new + 3)), 3, new + 3,
-        np.zeros((new, (widths + (s.typical >= 0)) * len(s.windows))),
+    ]  # fmt: skip
+
+
+def _pair_bank(s: Sizes) -> Arguments:
+    """Seven streams, of which some or all get a point each; their windows are full, or not, or empty."""
+    count, new, widths, widest = 7, 7 if s.tabulated else 4, len(s.multipliers), s.windows[-1]
+    buffer = np.zeros((count, s.columns, widest + 64), np.float32)
+    buffer[:, :, :widest] = s.rng.normal(size=(count, s.columns, widest)) / s.columns**0.5
+    ahead, linear = s.rng.uniform(0, widest, (count, widths, widest)), s.rng.normal(size=(count, widths, widest))
+    chosen = np.arange(count) if s.tabulated else s.rng.permutation(count)
+    return [
+        buffer, ahead.astype(np.float32), linear, s.rng.integers(0, widest, count),
+        s.rng.integers(0, widest + 1, count), s.window_array, np.array(s.multipliers, np.float32),
+        s.rng.normal(size=widths), s.typical, chosen, 0 if s.tabulated else 2, new if s.tabulated else 2 + new,
+        s.points.T[:, :count].copy(), s.rng.normal(size=(widths, count)),
     ]  # fmt: skip
 
 
@@ -178,14 +221,16 @@ def _feature_advance(s: Sizes) -> Arguments:
 
 def _records(s: Sizes) -> Arguments:
     values = s.rng.normal(size=(7, 30))
-    return [values.round() if s.tabulated else values, np.array([0, 1, 2, 9, 30])]
+    floors = np.array([-np.inf, -0.5, 1.0, -np.inf] if s.guard else [-np.inf] * 4)
+    return [values.round() if s.tabulated else values, np.array([0, 1, 2, 9, 30]), floors]
 
 
 def _loudest(s: Sizes) -> Arguments:
     paths, channels = s.rng.normal(size=(len(s.multipliers), 3 * s.together, 11)), len(s.multipliers)
     paths = paths.round() if s.tabulated else paths
     return [
-        paths.astype(np.float32), s.rng.normal(size=channels), s.rng.uniform(0.1, 2, channels), s.rng.random((3, 11))
+        paths.astype(np.float32), s.rng.normal(size=channels), s.rng.uniform(0.1, 2, channels), s.rng.random((3, 11)),
+        0.25 if s.guard else 0.0, 0.1,
     ]  # fmt: skip
 
 
@@ -199,24 +244,85 @@ def _mean_distances(s: Sizes) -> Arguments:
     return [values, s.rng.integers(0, s.count, (6, 4)), others, s.rng.integers(0, 9, (6, 3))]
 
 
+def _first_passages(s: Sizes) -> Arguments:
+    return [s.rng.normal(size=(7, 30)), s.rng.normal(size=30) + 2, 9 if s.tabulated else 0]
+
+
 ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "bumps": _bumps,
+    "concatenate": lambda s: [[s.points, s.points[:2]], 0],
     "distinct_streams": lambda s: [s.rng.random((5, 19)), s.count],
     "exponentials": lambda s: [-np.abs(s.points[:, 0]) * 20],
     "feature_advance": _feature_advance,
     "feature_bootstrap_paths": _feature_bootstrap,
     "feature_split_paths": _feature_split,
-    "gaussian_block": _block,
+    "first_passages": _first_passages,
+    "flat": lambda s: [s.points],
     "gaussian_observe": _observe,
+    "gaussian_products": _products,
     "gaussian_row_sums": _row_sums,
     "loudest": _loudest,
     "mean_distances": _mean_distances,
     "pair_advance": _pair_advance,
+    "pair_bank_step": _pair_bank,
     "pair_bootstrap_paths": _pair_bootstrap,
     "pair_split_paths": _pair_split,
+    "pair_terms": _pair_terms,
+    "quantile": lambda s: [_features(s)[:, 0], s.rng.random()],
     "records": _records,
+    "stretch_maxima": lambda s: _records(s)[:2],
+    "take": lambda s: [s.points, s.rng.integers(0, s.count, (4, 3)), np.zeros((4, 1), np.int64)],
 }
 hot_functions = pytest.mark.parametrize("name", ARGUMENTS)
+
+ARRAYS = {"get", "put"}
+RANDOM = {"distinct", "integers", "references", "uniforms"}
+"""Alike in law only: `test_samplers` and `test_torch` have them."""
+SIZES = {"BLOCK_WORK", "ROWS", "SPREAD_STREAMS"}
+
+ON_DEVICE: dict[str, list[int]] = {
+    "concatenate": [],
+    "distinct_streams": [],
+    "feature_advance": [],
+    "feature_bootstrap_paths": [0, 1, 2, 4, 5, 6],
+    "feature_split_paths": [0, 1],
+    "gaussian_products": [0, 2, 6],
+    "gaussian_row_sums": [0, 2],
+    "loudest": [0, 3],
+    "pair_advance": [8, 9],
+    "pair_bank_step": [0, 1, 2, 3, 4, 12, 13],
+    "pair_bootstrap_paths": [0, 1, 2, 3, 6, 7, 8],
+    "pair_split_paths": [0, 1, 2],
+    "pair_terms": [0, 2, 3],
+}
+"""Places of the arguments that are arrays of the backend's; for the others, the first one."""
+
+
+def _called(functions: compute.Functions, name: str, arguments: Arguments) -> tuple[Any, ...]:
+    """A function's answers, in NumPy's arrays, for arguments that are put where they belong."""
+    there = list(arguments)
+    for place in ON_DEVICE.get(name, [0]):
+        there[place] = functions.put(arguments[place])
+    answers = getattr(functions, name)(*there)
+    several = answers if isinstance(answers, tuple) else () if answers is None else (answers,)
+    return tuple(np.asarray(functions.get(each)) for each in several)
+
+
+def _agree(name: str, one: Any, other: Any) -> None:
+    if isinstance(other, list):
+        for each, twin in zip(one, other, strict=True):
+            _agree(name, each, twin)
+    elif other is None or name in EXACT:
+        np.testing.assert_array_equal(one, other)
+    else:
+        scale = max(1.0, float(np.abs(np.nan_to_num(other)).max())) if np.size(other) else 1.0
+        np.testing.assert_allclose(one, other, rtol=0, atol=1e-6 * scale)
+
+
+LEFT_ALONE = {"feature_advance": slice(6, -1), "pair_advance": slice(4, None), "pair_bank_step": slice(5, None)}
+"""Which arguments are left alone by those that take in new points."""
+
+EXACT = {"concatenate", "distinct_streams", "first_passages", "flat", "records", "stretch_maxima", "take"}
 
 
 # Pair by pair
@@ -228,39 +334,64 @@ def test_compiled_equals_readable(name: str, sizes: Sizes) -> None:
     """The same answer, and the same left behind in arrays that are written to."""
     for_numba = ARGUMENTS[name](sizes)
     for_numpy = copy.deepcopy(for_numba)
-    got, expected = getattr(numba_, name)(*for_numba), getattr(numpy_, name)(*for_numpy)
-    if not isinstance(got, tuple):
-        got, expected = (got,), (expected,)
+    got, expected = _called(on_device("numba"), name, for_numba), _called(on_device("numpy"), name, for_numpy)
     for one, other in [*zip(got, expected, strict=True), *zip(for_numba, for_numpy, strict=True)]:
-        if other is None or name in ("distinct_streams", "records"):
-            np.testing.assert_array_equal(one, other)
-        else:
-            scale = max(1.0, float(np.nanmax(np.abs(other)))) if np.size(other) else 1.0
-            np.testing.assert_allclose(one, other, rtol=0, atol=1e-6 * scale)
+        _agree(name, one, other)
+
+
+@needs_torch
+@pytest.mark.parametrize("name", [name for name in ARGUMENTS if name != "distinct_streams"])
+@given(sizes=all_sizes)
+def test_torch_equals_readable(name: str, sizes: Sizes) -> None:
+    """The same answers, of the same types. (What it keeps of a live stream has another order: see `test_torch`.)"""
+    arguments = ARGUMENTS[name](sizes)
+    twins = copy.deepcopy(arguments)
+    got, expected = _called(on_device("torch"), name, arguments), _called(on_device("numpy"), name, twins)
+    if name in ("feature_advance", "pair_bank_step"):
+        got, expected = (*got, *arguments), (*expected, *twins)
+    for one, other in zip(got, expected, strict=True):
+        assert np.asarray(one).dtype == np.asarray(other).dtype
+        _agree(name, one, other)
+
+
+@given(sizes=all_sizes)
+def test_compiled_blocks_of_kernels_equal_readable_ones(sizes: Sizes) -> None:
+    """From any strip on: what `gaussian_products` multiplies."""
+    queries, own = _queries(sizes)
+    first = 64 if sizes.count > 64 else 0
+    arguments: Arguments = [sizes.padded, first, sizes.count, queries, own, sizes.guard, sizes.widths]
+    _agree("", numba_pairs.gaussian_block(*arguments), numpy_.gaussian_block(*arguments))
 
 
 def test_every_hot_function_is_compared() -> None:
     """The list above is all that the compiled module offers."""
-    assert sorted(ARGUMENTS) == numba_.__all__
+    assert sorted({*ARGUMENTS, *ARRAYS, *RANDOM, *SIZES}) == sorted(numba_.__all__)
 
 
-@hot_functions
-def test_signatures_are_the_same(name: str) -> None:
-    """One signature, two implementations."""
-    compiled, readable = getattr(numba_, name).py_func, getattr(numpy_, name)
-    assert list(inspect.signature(compiled).parameters) == list(inspect.signature(readable).parameters)
+@pytest.mark.parametrize("backend", with_torch)
+@pytest.mark.parametrize("name", sorted({*ARGUMENTS, *ARRAYS, *RANDOM}))
+def test_signatures_are_the_same(name: str, backend: compute.Backend) -> None:
+    """One signature, several implementations."""
+    if (name, backend) == ("distinct_streams", "torch"):
+        pytest.skip("shuffles a deck for each stream, which is no work for a GPU: it has `distinct` alone")
+    module = importlib.import_module(f"tocsin.compute.{backend}_")
+    function, readable = getattr(module, name), getattr(numpy_, name)
+    function = getattr(function, "py_func", function)
+    assert list(inspect.signature(function).parameters) == list(inspect.signature(readable).parameters)
 
 
 @hot_functions
 @pytest.mark.parametrize("seed", [0, 1])
 def test_inputs_are_left_alone(functions: compute.Functions, name: str, seed: int) -> None:
-    """Only the two that take in new points write to their arguments."""
+    """Only those that take in new points write to their arguments."""
+    if (name, functions.backend) == ("distinct_streams", "torch"):
+        pytest.skip("PyTorch has `distinct` alone")
     arguments = ARGUMENTS[name](Sizes(seed, 65, 2, (2, 5), (1.0, 0.0), tabulated=False))
     before = copy.deepcopy(arguments)
-    getattr(functions, name)(*arguments)
-    written = {"pair_advance": 4, "feature_advance": 6}.get(name, 0)
-    for one, other in list(zip(arguments, before, strict=True))[written : -1 if written else None]:
-        np.testing.assert_array_equal(one, other)
+    _called(functions, name, arguments)
+    left = LEFT_ALONE.get(name, slice(None))
+    for one, other in zip(arguments[left], before[left], strict=True):
+        _agree("flat", one, other)
 
 
 # The exponential
@@ -280,13 +411,13 @@ def test_exponential_over_its_range() -> None:
 @pytest.mark.parametrize("x", [0.0, -0.0, -1e-45, -1e-40, -1.2e-38, -1e-20, -2e-8])
 def test_exponential_is_exactly_one_at_nothing(functions: compute.Functions, x: float) -> None:
     """Points that coincide, or nearly, have a kernel of exactly 1."""
-    assert functions.exponentials(np.array([x], np.float32))[0] == 1.0
+    assert _called(functions, "exponentials", [np.array([x], np.float32)])[0][0] == 1.0
 
 
 @pytest.mark.parametrize("x", [-np.inf, -3.4e38, -1e20, -1000.0])
 def test_exponential_far_away(functions: compute.Functions, x: float) -> None:
     """Points too far apart for float32 have a kernel of 0, for all purposes."""
-    assert 0 <= functions.exponentials(np.array([x], np.float32))[0] < 1e-37
+    assert 0 <= _called(functions, "exponentials", [np.array([x], np.float32)])[0][0] < 1e-37
 
 
 def test_exponential_never_rises() -> None:
@@ -300,16 +431,16 @@ def test_exponential_never_rises() -> None:
 
 
 @pytest.mark.parametrize("name", ["pair_bootstrap_paths", "feature_bootstrap_paths"])
-@pytest.mark.parametrize("backend", [numba_, numpy_])
+@pytest.mark.parametrize("backend", with_torch)
 @given(sizes=all_sizes)
-def test_copies_together_are_copies_one_by_one(name: str, backend: Any, sizes: Sizes) -> None:
+def test_copies_together_are_copies_one_by_one(name: str, backend: compute.Backend, sizes: Sizes) -> None:
     """A stream that meets m pseudo-references has m paths in a row, each as if it met that one alone."""
-    place = 3 if name == "pair_bootstrap_paths" else 2
+    place, functions = 3 if name == "pair_bootstrap_paths" else 2, on_device(backend)
     arguments = ARGUMENTS[name](sizes)
-    copies, together = arguments[place], getattr(backend, name)(*arguments)
+    copies, (together,) = arguments[place], _called(functions, name, arguments)
     for i in range(sizes.together):
         arguments[place] = copies[:, i : i + 1].copy()
-        np.testing.assert_array_equal(together[:, i :: sizes.together], getattr(backend, name)(*arguments))
+        np.testing.assert_array_equal(together[:, i :: sizes.together], _called(functions, name, arguments)[0])
 
 
 @pytest.mark.parametrize("guard", [0, 1, 3, 64, 70, 200])
@@ -321,23 +452,31 @@ def test_a_guard_leaves_out_what_is_close_in_time(functions: compute.Functions, 
     met = [[i for i in range(s.count) if j < 0 or abs(i - j) > guard] for j in own]
     kernel = np.exp(-((points[own][:, None] - points[None]) ** 2).sum(-1))
     expected = np.array([row[places].sum() for row, places in zip(kernel, met, strict=True)])
-    sums = functions.gaussian_row_sums(s.padded, s.count, queries, own, guard, s.widths)
+    (sums,) = _called(functions, "gaussian_row_sums", [s.padded, s.count, queries, own, guard, s.widths, NO_WEIGHTS])
     np.testing.assert_allclose(sums[0], expected, rtol=1e-5)
-    block = functions.gaussian_block(s.padded, 64, s.count, queries, own, guard, s.widths)
+    apart = np.eye(s.count, dtype=np.float32)[:, 64:]
+    (block,) = _called(functions, "gaussian_products", [s.padded, s.count, queries, own, guard, s.widths, apart])
     np.testing.assert_allclose(
         block[0].sum(1),
         [row[[i for i in places if i >= 64]].sum() for row, places in zip(kernel, met, strict=True)],
         rtol=1e-5,
     )
-    _, linear = functions.gaussian_observe(s.padded, s.count, points[own], np.zeros(2), 1.0, own, guard, s.widths)
+    _, linear = _called(
+        functions,
+        "gaussian_observe",
+        [s.padded, s.count, points[own], np.zeros(2), 1.0, own, guard, s.widths, NO_WEIGHTS],
+    )
     np.testing.assert_allclose(linear[0], -2 * expected / [len(places) for places in met], rtol=1e-5)
 
 
 def test_the_loudest_channel_speaks(functions: compute.Functions) -> None:
     """By hand: two channels, one stream against two pseudo-references that share its coins."""
     channels = np.array([[[1.0, 5.0], [3.0, 2.0]], [[2.0, 0.0], [0.0, 9.0]]], np.float32)
-    got = functions.loudest(channels, np.array([1.0, 0.0]), np.array([2.0, 1.0]), np.array([[0.25, 0.5]]))
+    centre, scale, ties = np.array([1.0, 0.0]), np.array([2.0, 1.0]), np.array([[0.25, 0.5]])
+    (got,) = _called(functions, "loudest", [channels, centre, scale, ties, 0.0, 0.0])
     assert got.tolist() == [[2.25, 2.5], [1.25, 9.5]]
+    (on_grid,) = _called(functions, "loudest", [channels, centre, scale, ties, 4.0, 1.0])
+    assert on_grid.tolist() == [[1.25, 1.5], [1.25, 9.5]]
 
 
 @given(sizes=all_sizes)
@@ -357,11 +496,120 @@ def test_distinct_streams_at_the_edge() -> None:
         assert all(len(set(stream)) == 5 for stream in streams.tolist())
 
 
+@needs_torch
+@given(seed=st.integers(0, 2**32), count=st.integers(0, 9), channels=st.integers(1, 5))
+def test_the_channel_that_speaks_live(seed: int, count: int, channels: int) -> None:
+    """Of rows of tensors as of NumPy's: the first of the largest; where windows are not full, there is no number."""
+    rng = np.random.default_rng(seed)
+    values, centre, scale = rng.normal(size=(count, channels)).round(), np.zeros(channels), np.ones(channels)
+    values[: count // 3] = np.nan
+    got, expected = (compute.speaking(array, centre, scale) for array in (on_device("torch").put(values), values))
+    for one, other in zip(got, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
+    assert expected[1][count // 3 :].tolist() == values[count // 3 :].argmax(1).tolist()
+
+
+# Which backend, and where
+
+
 def test_backends_by_name() -> None:
-    """'auto' and 'numba' are compiled, 'numpy' is readable, anything else is refused."""
+    """'numba' is compiled, 'numpy' is readable, anything else is refused."""
     for name in ARGUMENTS:
-        assert getattr(compute.load("auto"), name) is getattr(compute.load("numba"), name) is getattr(numba_, name)
+        assert getattr(compute.load("numba"), name) is getattr(numba_, name)
         assert getattr(compute.load("numpy"), name) is getattr(numpy_, name)
-    unknown: Any = "torch"
-    with pytest.raises(InputError, match=r"backend='torch' is unknown; choose one of 'auto', 'numba', 'numpy'"):
+    unknown: Any = "jax"
+    with pytest.raises(InputError, match=r"'jax' is unknown; choose one of 'auto', 'numba', 'torch', 'numpy'"):
         compute.load(unknown)
+
+
+def test_auto_without_a_gpu_is_numba(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So it is with one, if the CPU is asked for; else PyTorch takes it."""
+    for there in (False, True):
+        monkeypatch.setattr(compute, "_gpu_ready", lambda there=there: there)
+        assert str(compute.load("auto", "cpu")) == "numba"
+        assert str(compute.load("auto")) == ("torch on cuda" if there else "numba")
+
+
+def test_a_gpu_is_ready_only_with_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And PyTorch, slow to import, is asked only if a driver is there."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    assert not compute._gpu_ready()
+    monkeypatch.undo()
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: name)
+    monkeypatch.delitem(sys.modules, "torch", raising=False)
+    monkeypatch.setattr(compute, "DRIVERS", ("no-such-library.so",))
+    monkeypatch.setattr("importlib.import_module", lambda name: pytest.fail(f"{name} was imported"))
+    assert not compute._gpu_ready()
+
+
+@pytest.mark.parametrize("device", ["gpu", "cuda:", "cuda:x", "cuda:-1", "CPU", "", "mps", "cpu:0"])
+@pytest.mark.parametrize("backend", ["auto", "numba", "torch", "numpy"])
+def test_unknown_devices(backend: compute.Backend, device: str) -> None:
+    """With what there is to choose from."""
+    with pytest.raises(InputError, match=rf"device='{device}' is unknown; choose 'cpu', 'cuda', or 'cuda:0', 'cuda:1'"):
+        compute.load(backend, device)
+
+
+@pytest.mark.parametrize("device", ["cuda", "cuda:1"])
+@pytest.mark.parametrize("backend", ["numba", "numpy"])
+def test_cpu_backends_have_no_gpu(backend: compute.Backend, device: str) -> None:
+    """But one that has is named."""
+    with pytest.raises(InputError, match=rf"backend='{backend}' runs on the CPU, not on '{device}'.*backend='torch'"):
+        compute.load(backend, device)
+    assert compute.load(backend, "cpu").device == "cpu"
+
+
+@needs_torch
+@pytest.mark.parametrize(("device", "count"), [("cuda:7", 0), ("cuda:7", 7), ("cuda", 0), ("cuda:0", 0)])
+@pytest.mark.parametrize("backend", ["auto", "torch"])
+def test_a_gpu_that_is_not_there(
+    backend: compute.Backend, device: str, count: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How many PyTorch sees, and what to do."""
+    monkeypatch.setattr("torch.cuda.device_count", lambda: count)
+    with pytest.raises(
+        InputError, match=rf"device='{device}' is not there: PyTorch .* sees {count} GPUs.*device='cpu'"
+    ):
+        compute.load(backend, device)
+
+
+@needs_torch
+@pytest.mark.parametrize("device", ["cuda:7", "cuda:0", "cuda"])
+@pytest.mark.parametrize("backend", ["auto", "torch"])
+def test_a_gpu_that_is_there(backend: compute.Backend, device: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is where PyTorch computes; what is little stays with numba."""
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 8)
+    functions = compute.load(backend, device)
+    assert (functions.backend, functions.device, str(functions)) == ("torch", device, f"torch on {device}")
+    assert functions.on_gpu
+    assert functions.nearby.backend == "numba"
+
+
+@pytest.mark.parametrize(
+    ("backend", "device", "asked"),
+    [("torch", None, "backend='torch'"), ("torch", "cpu", "backend='torch', device='cpu'"),
+     ("auto", "cuda", "backend='auto', device='cuda'")],
+)  # fmt: skip
+def test_pytorch_is_missing(
+    backend: compute.Backend, device: str | None, asked: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was asked for, and how to install it; 'auto' does without."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    with pytest.raises(MissingExtraError, match=rf"^{asked} needs the package 'torch': pip install 'tocsin\[torch\]'"):
+        compute.load(backend, device)
+    assert str(compute.load("auto")) == "numba"
+
+
+def test_functions_can_be_pickled_and_copied(functions: compute.Functions) -> None:
+    """With backend and device, whether they were called or not; and a device that is not there is not asked for."""
+    _called(functions, "exponentials", [np.zeros(1, np.float32)])
+    for one in (functions, compute.Functions("torch", "cuda:3")):
+        for other in (pickle.loads(pickle.dumps(one)), copy.deepcopy(one), copy.copy(one)):
+            assert (other.backend, other.device, str(other)) == (one.backend, one.device, str(one))
+            assert other.on_gpu == one.on_gpu
+
+
+def test_functions_have_no_others(functions: compute.Functions) -> None:
+    """An attribute that is not a hot function is missing, as in any object."""
+    assert not hasattr(functions, "no_such_function")
+    assert not hasattr(functions, "__array__")

@@ -16,6 +16,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from backends import DEVICE, needs_torch
 from tocsin import (
     LSDD,
     MMD,
@@ -31,6 +32,7 @@ from tocsin import (
 )
 from tocsin.baselines import LSDDInc, ScanB
 from tocsin.calibration.normalise import coin, coins
+from tocsin.calibration.result import Calibration
 from tocsin.compute.arrays import Array
 from tocsin.statistics.base import Statistic
 from tocsin.watching import Start
@@ -586,6 +588,134 @@ def test_no_shared_default() -> None:
     one, two, three = entry.fit(), entry.fit(), entry.fit()
     one.update_many(entry.stream(50))
     goes_on_like(two, three, entry)
+
+
+# PyTorch, on the CPU: what it adds up in another order is the same to 1e-9, and all else bit for bit
+
+ON_TORCH: dict[str, Any] = {"backend": "torch", "device": DEVICE}
+TORCH_REGISTRY = {
+    "MMD": entry(**ON_TORCH),
+    "MMD, one width": entry(MMD(Gaussian()), window=WIDEST, **ON_TORCH),
+    "MMD, discrete": entry(MMD(Gaussian(width=(1, 2.5))), discrete, **ON_TORCH),
+    "MMD, paper": entry(MMD(Gaussian()), calibration="paper", **ON_TORCH),
+    "MMD, fixed": entry(MMD(Gaussian()), calibration="fixed", **ON_TORCH),
+    "MMD, rows with a kernel": entry(MMD(laplace), functions=True, **ON_TORCH),
+    "MMD, words with a kernel": entry(MMD(word_overlap), words, functions=True, **ON_TORCH),
+    "MMD, blocks": entry(MMD(Gaussian()), sampler=Blocks(5, 2), **ON_TORCH),
+    "MMD with a kernel, blocks": entry(MMD(laplace), sampler=Blocks(5, 2), functions=True, **ON_TORCH),
+    "MMD, discrete, blocks": entry(MMD(Gaussian(width=1)), discrete, sampler=Blocks(5, 2), **ON_TORCH),
+    "LSDD": entry(LSDD(centres=4), **ON_TORCH),
+    "MeanShift, discrete": entry(MeanShift(), discrete, **ON_TORCH),
+    "MeanShift, signed": entry(MeanShift(direction=[1, 0, 1]), **ON_TORCH),
+    "MeanShift, blocks": entry(MeanShift(), sampler=Blocks(4, 2), **ON_TORCH),
+    "Custom": entry(Custom(largest_gap), functions=True, **ON_TORCH),
+    "MMD and LSDD and MeanShift": entry([MMD(), LSDD(), MeanShift()], **ON_TORCH),
+    "MMD and Custom": entry([MMD(), Custom(largest_gap)], functions=True, **ON_TORCH),
+}
+torch_entries = pytest.mark.parametrize("entry", TORCH_REGISTRY.values(), ids=TORCH_REGISTRY)
+
+
+def nearly(got: Iterable[Outcome], expected: Iterable[Outcome]) -> None:
+    """The same outcomes, but that statistics are the same to 1e-9 of the largest."""
+    pairs = list(zip(got, expected, strict=True))
+    for one, other in pairs:
+        assert (one.time, one.alarm, one.threshold) == (other.time, other.alarm, other.threshold)
+    statistics = np.array([[outcome.statistic for outcome in pair] for pair in pairs])
+    scale = float(np.abs(statistics).max())
+    np.testing.assert_allclose(statistics[:, 0], statistics[:, 1], rtol=0, atol=1e-9 * scale)
+
+
+@needs_torch
+@torch_entries
+@pytest.mark.parametrize("start", ["warm", "cold"])
+def test_torch_batch_is_stream(entry: Entry, start: Start) -> None:
+    """`update_many` gives what repeated `update` gives to 1e-9, however the stream is cut; so do resets on alarms."""
+    stream, detector = entry.stream(120), entry.fit(start=start)
+    expected = [detector.update(x) for x in stream]
+    full = 0 if start == "warm" else WIDEST - 1
+    assert any(outcome.alarm for outcome in expected)
+    for cuts in ([0, 120], [0, 1, 2, 2, 119, 120], [0, 7, 50, 61, 120]):
+        other = entry.fit(start=start)
+        got = [outcome for first, last in pairwise(cuts) for outcome in other.update_many(stream[first:last])]
+        nearly(got[full:], expected[full:])
+        assert all(np.isnan(outcome.statistic) for outcome in got[:full])
+
+    detector, expected = entry.fit(start="warm"), []
+    for x in stream:
+        expected.append(detector.update(x))
+        if expected[-1].alarm:
+            detector.reset()
+    nearly(entry.fit(start="warm").update_many(stream, reset_on_alarm=True), expected)
+
+
+@needs_torch
+@torch_entries
+def test_torch_save_is_resume(entry: Entry, tmp_path: Path) -> None:
+    """A detector that is saved and loaded in mid-stream, pickled or copied, goes on bit for bit."""
+    detector = entry.fit()
+    detector.update_many(entry.stream(20))
+    detector.save(tmp_path / "a.tocsin")
+    for other in (entry.load(tmp_path / "a.tocsin", detector), _pickled(detector), copy.deepcopy(detector)):
+        assert (other.backend, other.device) == ("torch", DEVICE)
+        goes_on_like(other, copy.deepcopy(detector), entry)
+
+
+@needs_torch
+@torch_entries
+def test_torch_fits(entry: Entry) -> None:
+    """The same seed gives the same thresholds, another one others; they are NumPy's."""
+    one, two, other = entry.fit(), entry.fit(), entry.fit(seed=4)
+    goes_on_like(one, two, entry)
+    assert one.thresholds_.tolist() != other.thresholds_.tolist()
+    assert type(one.thresholds_) is np.ndarray
+    assert np.isfinite(one.thresholds_).all()
+
+
+@needs_torch
+@torch_entries
+def test_torch_takes_in_nothing_bad(entry: Entry) -> None:
+    """Every refusal is an `InputError`, after which the detector answers like an untouched twin."""
+    detector, twin = entry.fit(), entry.fit()
+    for call in bad_inputs(entry):
+        with pytest.raises(InputError):
+            call(detector)
+    assert len(detector.update_many(entry.stream(10)[:0])) == 0
+    goes_on_like(detector, twin, entry)
+
+
+@needs_torch
+@torch_entries
+@pytest.mark.parametrize("value", [1e20, 1e300])
+def test_huge_values_do_not_blind_torch(entry: Entry, value: float) -> None:
+    """Any finite number may come: the statistic stays a number, a sensor stuck there is heard, and forgotten."""
+    if not entry.numeric:
+        pytest.skip("observations are objects")
+    detector = entry.fit()
+    stuck = np.full((2 * WIDEST, entry.reference.shape[1]), value)
+    outcomes = detector.update_many(stuck)
+    assert not np.isnan(outcomes.statistic).any()
+    assert outcomes.alarm[WIDEST:].all()
+    twin = entry.fit()
+    twin.update_many(stuck * 0)
+    after, expected = (each.update_many(entry.stream(40)) for each in (detector, twin))
+    np.testing.assert_allclose(after.statistic[WIDEST:], expected.statistic[WIDEST:], rtol=0, atol=1e-9)
+
+
+@needs_torch
+@pytest.mark.parametrize("name", ["MMD", "MMD, discrete", "MMD, blocks", "MMD and LSDD and MeanShift"])
+def test_torch_estimates_intervals(name: str) -> None:
+    """What the reference may do to the promise, as the other backends do: the same to a factor of two.
+
+    Both have 300 paths, of which half ring; the fits are fixed, so that nothing is left to chance from run to run.
+    """
+    reference = TORCH_REGISTRY[name].data(np.random.default_rng(6), 200)
+    errors = []
+    for registry in (REGISTRY, TORCH_REGISTRY):
+        calibration = registry[name].make(paths=300).fit(reference).calibration_
+        assert isinstance(calibration, Calibration)
+        assert calibration.errors is not None
+        errors.append(calibration.errors.total)
+    assert 0.5 < errors[0] / errors[1] < 2
 
 
 # Coins

@@ -13,8 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import naive
+from backends import BACKENDS, needs_torch, on_device, with_torch
 from naive import Floats, Indices
-from tocsin import LSDD, MMD, Blocks, Custom, Detector, Gaussian, Independent, MeanShift, compute
+from tocsin import LSDD, MMD, Blocks, Custom, Detector, Gaussian, Independent, MeanShift
 from tocsin.calibration import run
 from tocsin.calibration.normalise import Normaliser, coins
 from tocsin.calibration.plan import Mode, Plan, make_plan
@@ -24,7 +25,7 @@ from tocsin.execution import Threads
 from tocsin.fitting import REFERENCES
 from tocsin.kernels import median_distance
 from tocsin.samplers import DrawnStreams, InBlocks, Sampler, Singly, Source, Streams
-from tocsin.statistics.base import Live, Parts, Prepared, Setting, Statistic
+from tocsin.statistics.base import Live, NullPaths, Parts, Prepared, Setting, Statistic
 from tocsin.statistics.lsdd import BOOTSTRAPS, CANDIDATES, bumps_products, choose_regularisation
 
 TOLERANCE = 1e-6
@@ -32,7 +33,7 @@ COPIES, PATHS, TOGETHER = 3, 3, 2
 REGULARISATION = 0.05
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
-backends = pytest.mark.parametrize("backend", ["numba", "numpy"])
+backends = pytest.mark.parametrize("backend", with_torch)
 
 
 # Random references: offsets up to a million standard deviations, tiny and huge scales, duplicates, the fewest points.
@@ -309,8 +310,16 @@ bootstrapping = pytest.mark.parametrize("name", [name for name in PROBLEMS if na
 
 
 def _prepare(case: Case, problem: Problem, backend: Backend) -> Prepared:
-    setting = Setting(case.windows, compute.load(backend), Threads(1), np.random.default_rng(0), guard=case.guard)
+    setting = Setting(case.windows, on_device(backend), Threads(1), np.random.default_rng(0), guard=case.guard)
     return problem.statistic.prepare(case.points, problem.held_out, setting)
+
+
+def _paths(null: NullPaths, streams: Streams, backend: Backend) -> Float32Array:
+    """Of streams that are where the backend has drawn them."""
+    put = on_device(backend).put
+    copies = None if streams.copies is None else put(streams.copies)
+    paths: Float32Array = on_device(backend).get(null(Streams(put(streams.points), copies, put(streams.coins))))
+    return paths
 
 
 def _agree(got: Any, expected: Floats, unit: float | None) -> None:
@@ -319,13 +328,13 @@ def _agree(got: Any, expected: Floats, unit: float | None) -> None:
 
 
 def _draw_weights(case: Case) -> Float32Array:
-    return case.source.references(case.rng, COPIES)
+    return case.source.references(case.rng, COPIES, on_device("numpy"))
 
 
 def _bootstrap_streams(case: Case) -> Streams:
     """With replacement, from few points, so that many are drawn twice into a window; against several references."""
     length = 2 * case.widest + 3
-    points = case.source.streams(case.rng, PATHS, length)
+    points = case.source.streams(case.rng, PATHS, length, on_device("numpy"))
     points[0] %= 3
     copies = np.arange(PATHS * TOGETHER, dtype=np.int32).reshape(PATHS, TOGETHER) % COPIES
     return Streams(points, copies, np.zeros((PATHS, length)))
@@ -359,7 +368,8 @@ def _path(
 
 def _check_bootstrap_paths(name: str, backend: Backend, case: Case) -> None:
     problem, weights, streams = PROBLEMS[name](case), _draw_weights(case), _bootstrap_streams(case)
-    paths = _prepare(case, problem, backend).bootstrap_paths(weights)(streams)
+    null = _prepare(case, problem, backend).bootstrap_paths(on_device(backend).put(weights))
+    paths = _paths(null, streams, backend)
     assert paths.shape[:2] == (len(problem.channels), PATHS * TOGETHER)
     for got, (oracle, window) in zip(paths, problem.channels, strict=True):
         assert oracle.bootstrap is not None
@@ -374,7 +384,7 @@ def _check_bootstrap_paths(name: str, backend: Backend, case: Case) -> None:
 
 def _check_split_paths(name: str, backend: Backend, case: Case) -> None:
     problem, streams = PROBLEMS[name](case), _split_streams(case)
-    paths = _prepare(case, problem, backend).split_paths()(streams)
+    paths = _paths(_prepare(case, problem, backend).split_paths(), streams, backend)
     assert paths.shape[:2] == (len(problem.channels), PATHS)
     for got, (oracle, window) in zip(paths, problem.channels, strict=True):
         expected = [_path(naive.split_path, case, oracle, stream, window) for stream in streams.points.tolist()]
@@ -383,7 +393,7 @@ def _check_split_paths(name: str, backend: Backend, case: Case) -> None:
 
 def _check_direct_paths(name: str, backend: Backend, case: Case) -> None:
     problem, streams = PROBLEMS[name](case), replace(_bootstrap_streams(case), copies=np.zeros((PATHS, 1), np.int32))
-    paths = _prepare(case, problem, backend).direct_paths()(streams)
+    paths = _paths(_prepare(case, problem, backend).direct_paths(), streams, backend)
     assert paths.shape[:2] == (len(problem.channels), PATHS)
     for got, (oracle, window) in zip(paths, problem.channels, strict=True):
         expected = [_path(naive.direct_path, case, oracle, stream, window) for stream in streams.points.tolist()]
@@ -461,7 +471,8 @@ def _check_live(case: Case, name: str, backend: Backend, length: int) -> None:
     for start, stop in pairwise(cuts.tolist()):
         pieces.append(live.advance(live.observe(stream[start:stop], None), 0, stop - start))
     seen, own = np.concatenate([case.points[starters], stream]), [*starters.tolist(), *[-1] * length]
-    for got, (oracle, window) in zip(np.concatenate(pieces).T, problem.channels, strict=True):
+    values = np.concatenate([on_device(backend).get(piece) for piece in pieces])
+    for got, (oracle, window) in zip(values.T, problem.channels, strict=True):
         _agree(got, _expected_live(case, oracle, window, seen, own), oracle.unit)
 
 
@@ -519,7 +530,7 @@ def test_an_outlier_leaves_no_trace(name: str, backend: Backend, size: float) ->
     problem, stream = PROBLEMS[name](case), case.rng.normal(size=(30, 2))
     stream[7] = size
     live = _prepare(case, problem, backend).live(None)
-    paths = live.advance(live.observe(stream, None), 0, len(stream))
+    paths = on_device(backend).get(live.advance(live.observe(stream, None), 0, len(stream)))
     for got, (oracle, window) in zip(paths.T, problem.channels, strict=True):
         clean = naive.live_path(oracle.distance, case.points, stream, window)[7 + window :]
         _agree(got[7 + window :], clean, oracle.unit)
@@ -539,7 +550,7 @@ def _fit(
 ) -> Detector:
     detector = Detector(
         ert, problem.statistic, window=case.windows, sampler=sampler or Independent(), calibration=calibration,
-        interval=False, start="cold", paths=paths, seed=1, backend=backend,
+        interval=False, start="cold", paths=paths, seed=1, backend=backend, device="cpu",
     )  # fmt: skip
     return detector.fit(np.concatenate([case.points, problem.held_out]))
 
@@ -569,7 +580,7 @@ def _check_outcomes(detector: Detector, channels: list[tuple[Oracle, int]], case
 @problems
 @pytest.mark.parametrize("calibration", ["steady", "paper", "fixed"])
 @settings(max_examples=4)
-@given(case=cases, backend=st.sampled_from(["numba", "numpy"]))
+@given(case=cases, backend=st.sampled_from(BACKENDS))
 def test_detector(name: str, calibration: Mode, case: Case, backend: Backend) -> None:
     """`Detector.update` follows the path, whichever reference points the calibration leaves to compare with."""
     problem = PROBLEMS[name](case)
@@ -668,20 +679,21 @@ def _simulated(
     detector: Detector, case: Case, channels: list[tuple[Oracle, int]], source: Source
 ) -> tuple[Floats, Plan]:
     """The null paths of a fit, computed by the oracle on the same streams; and the plan that they follow."""
-    functions, seed = compute.load("numpy"), detector.seed_
+    functions, seed = on_device(detector.backend), detector.seed_
     normaliser = _fitted_parts(detector)[2]
     plan = make_plan(
         detector.calibration, detector.ert, case.windows, source,
-        bootstraps=True, discrete=False, error=detector.error, paths=detector.paths,
+        bootstraps=True, discrete=False, error=detector.error, paths=detector.paths, block_work=functions.BLOCK_WORK,
     )  # fmt: skip
     counts: list[Indices] = []
     if isinstance(plan.sampler, DrawnStreams):
-        weights = source.references(np.random.default_rng([seed, REFERENCES]), plan.sampler.copies)
-        counts = weights.T.astype(int).tolist()
+        weights = source.references(np.random.default_rng([seed, REFERENCES]), plan.sampler.copies, functions)
+        counts = functions.get(weights).T.astype(int).tolist()
     paths: list[Floats] = []
     for block in range(plan.blocks):
         count = min(plan.block, plan.paths - len(paths))
         streams = plan.sampler.draw(np.random.default_rng([seed, run.MAIN, block]), count, functions)
+        ties = functions.get(streams.coins)
         for p, stream in enumerate(streams.points.tolist()):
             values = []
             for oracle, window in channels:
@@ -691,19 +703,20 @@ def _simulated(
                 else:
                     values.append(_path(naive.split_path, case, oracle, stream, window))
             scores = (np.array(values).T - normaliser.centre) / normaliser.scale
-            paths.append(scores.max(1) + normaliser.tie * streams.coins[p, : plan.tests])
+            paths.append(scores.max(1) + normaliser.tie * ties[p, : plan.tests])
     return np.array(paths), plan
 
 
 @pytest.mark.parametrize("name", ["MMD, one width", "MMD, other ratios", "MeanShift"])
 @pytest.mark.parametrize(("calibration", "guard"), [("steady", 0), ("steady", 2), ("paper", 0), ("fixed", 0)], ids=str)
-def test_thresholds(name: str, calibration: Mode, guard: int) -> None:
+@pytest.mark.parametrize("backend", ["numba", pytest.param("torch", marks=needs_torch)])
+def test_thresholds(name: str, calibration: Mode, guard: int, backend: Backend) -> None:
     """A fit gives the thresholds of Algorithm 3 (2 if 'fixed', pooled if 'steady') on the oracle's null paths."""
     case = Case(seed=8, columns=2, windows=(2, 4), spare=45, offset=0.0, scale=1.0, repeats=False, guard=guard)
     problem, count = PROBLEMS[name](case), len(case.points)
     sampler, source = (Blocks(5, guard), InBlocks(np.array([0, count]), 5, guard)) if guard else (None, Singly(count))
     ert = 8 if guard else 30  # blocks hold no more alarms than the reference does
-    detector = _fit(case, problem, "numba", calibration, sampler, ert=ert)
+    detector = _fit(case, problem, backend, calibration, sampler, ert=ert)
     paths, plan = _simulated(detector, case, problem.channels, source)
     edges, alpha = plan.edges.tolist(), 1 / ert
     assert plan.simulated == ert

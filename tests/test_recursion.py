@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,9 +13,22 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import naive
-from naive import Floats
-from tocsin import compute
-from tocsin.calibration.recursion import PassageCurve, Records, passage_curve, thresholds
+from backends import BACKENDS, needs_torch, on_device
+from naive import Floats, Indices
+from tocsin import Detector, MeanShift, compute, fitting
+from tocsin.calibration import run
+from tocsin.calibration.normalise import Normaliser
+from tocsin.calibration.plan import Mode, Plan, make_plan
+from tocsin.calibration.recursion import (
+    FloorTooHighError,
+    PassageCurve,
+    Records,
+    TooFewPathsError,
+    floors,
+    passage_curve,
+    thresholds,
+)
+from tocsin.calibration.run import Simulation
 
 
 @dataclass(frozen=True)
@@ -47,10 +62,13 @@ expected_run_times = st.floats(2.1, 60.0).filter(lambda ert: (ert * 1e3) % 1 != 
 """Irregular ones: where (n - 1) / ert is whole, a quantile sits on a value, and rounding says on which side of it."""
 
 
-def _records(paths: Floats, edges: list[int], functions: compute.Functions | None = None) -> Records:
+def _records(
+    paths: Floats, edges: list[int], functions: compute.Functions | None = None, least: Floats | None = None
+) -> Records:
     module = functions or compute.load("numba")
-    path, stretch, step, value = module.records(paths, np.array(edges))
-    return Records(path=path, stretch=stretch, step=step, value=value, paths=len(paths))
+    kept = np.full(len(edges) - 1, -np.inf) if least is None else least
+    path, stretch, step, value = module.records(module.put(paths), np.array(edges), kept)
+    return Records(path=path, stretch=stretch, step=step, value=value, paths=len(paths), floors=kept)
 
 
 def _thresholds(paths: Floats, edges: list[int], alpha: float, *, falling: bool = False) -> list[float]:
@@ -61,7 +79,7 @@ def _thresholds(paths: Floats, edges: list[int], alpha: float, *, falling: bool 
 def _curve(paths: Floats) -> PassageCurve:
     length = paths.shape[1]
     records = _records(paths, [0, length])
-    return passage_curve(records.path, records.step, records.value, length)
+    return passage_curve(records.path, records.step, records.value, length, len(paths))
 
 
 @settings(max_examples=200)
@@ -158,19 +176,20 @@ def test_merged_records_are_those_of_all_paths(paths: Paths, parts: int) -> None
         np.testing.assert_array_equal(getattr(merged, name), getattr(whole, name))
 
 
-@given(paths=many_paths)
-def test_records_by_hand(paths: Paths) -> None:
-    """A record is a value above all before it in its stretch."""
+@given(paths=many_paths, floor=st.sampled_from([-np.inf, -1.0, 2.5, 100.0]))
+def test_records_by_hand(paths: Paths, floor: float) -> None:
+    """A record is a value above all before it in its stretch, and above the floor."""
+    least = np.full(len(paths.edges) - 1, floor)
+    least[1:] = -np.inf
     expected = [
         (p, b, t - start + 1, path[t])
         for p, path in enumerate(paths.values)
         for b, (start, stop) in enumerate(pairwise(paths.edges))
         for t in range(start, stop)
-        if all(path[t] > earlier for earlier in path[start:t])
+        if path[t] > max([least[b], *path[start:t]])
     ]
-    for backend in ("numba", "numpy"):
-        module = compute.load("numba" if backend == "numba" else "numpy")
-        records = _records(paths.values, paths.edges, module)
+    for backend in BACKENDS:
+        records = _records(paths.values, paths.edges, on_device(backend), least)
         got = zip(records.path, records.stretch, records.step, records.value, strict=True)
         assert list(got) == expected
 
@@ -198,3 +217,171 @@ def test_one_path(alpha: float) -> None:
     """A single path is its own threshold: its maximum in a stretch, or its value at a test."""
     path = np.array([[1.0, 3.0, 2.0]])
     assert _thresholds(path, [0, 1, 2, 3], alpha) == [1.0, 3.0, 2.0]
+
+
+# Floors
+
+
+def _maxima(paths: Floats, edges: list[int], functions: compute.Functions) -> Floats:
+    maxima: Floats = functions.stretch_maxima(functions.put(paths), np.array(edges))
+    return maxima
+
+
+@pytest.mark.parametrize("falling", [False, True])
+@pytest.mark.parametrize("first", [4000, 500])
+@pytest.mark.parametrize("seed", range(5))
+def test_floors_change_nothing(functions: compute.Functions, seed: int, first: int, falling: bool) -> None:
+    """Thresholds, and what they rest on, are those of all records to the last bit: the first paths tell enough."""
+    paths, edges, alpha = Paths(seed, 4000, 18, ties=False).values, [0, 1, 2, 4, 8, 18], 1 / 200
+    least = floors(_maxima(paths[:first], edges, functions), np.array(edges), alpha)
+    assert (least[:4] > -np.inf).all()
+    kept, everything = _records(paths, edges, functions, least), _records(paths, edges, functions)
+    assert len(kept.value) < 0.7 * len(everything.value)
+    assert (kept.value > least[kept.stretch]).all()
+    expected = thresholds(everything, np.array(edges), alpha, falling=falling)
+    assert thresholds(kept, np.array(edges), alpha, falling=falling) == expected
+
+
+def test_few_paths_have_no_floors() -> None:
+    """Where they cannot tell what is rare, everything is kept."""
+    edges = [0, 1, 4, 8]
+    maxima = _maxima(Paths(0, 15, 8, ties=False).values, edges, compute.load("numba"))
+    assert (floors(maxima, np.array(edges), 1 / 50) == -np.inf).all()
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Paths whose level differs from test to test, so that falling thresholds must be joined, and floors for them."""
+
+    seed: int
+    count: int
+    spread: float
+
+    @property
+    def paths(self) -> Paths:
+        """Without the steps."""
+        return Paths(self.seed, self.count, 13, ties=False)
+
+    @property
+    def values(self) -> Floats:
+        """(count, tests)."""
+        levels = np.random.default_rng([self.seed, 2]).normal(size=self.paths.tests)
+        return np.asarray(self.paths.values + self.spread * levels)
+
+    @property
+    def least(self) -> Floats:
+        """A value that 3 % to 70 % of the paths exceed, for each stretch but the last."""
+        maxima = _maxima(self.values, self.paths.edges, compute.load("numba"))
+        levels = np.random.default_rng([self.seed, 3]).uniform(0.3, 0.97, len(self.paths.edges) - 1)
+        found = np.array([np.quantile(own, level) for own, level in zip(maxima.T, levels, strict=True)])
+        found[-1] = -np.inf
+        return found
+
+
+steps = st.builds(
+    Steps, seed=st.integers(0, 2**32), count=st.integers(30, 200), spread=st.sampled_from([0.0, 1.0, 2.0])
+)
+
+
+@settings(max_examples=300)
+@given(steps=steps, ert=st.floats(5.0, 60.0), falling=st.booleans())
+def test_floors_are_harmless_or_too_high(steps: Steps, ert: float, falling: bool) -> None:
+    """Whatever the floors: the thresholds are those of all records, or it is said that they are not known."""
+    edges, alpha = np.array(steps.paths.edges), 1 / ert
+    try:
+        expected = thresholds(_records(steps.values, steps.paths.edges), edges, alpha, falling=falling)
+        got = thresholds(_records(steps.values, steps.paths.edges, least=steps.least), edges, alpha, falling=falling)
+    except (TooFewPathsError, FloorTooHighError):
+        return
+    assert got == expected
+
+
+@pytest.mark.parametrize("floor", [2.2, 1e9])
+def test_a_floor_that_is_too_high(floor: float) -> None:
+    """Between the values, or above all of them: no threshold is made up."""
+    paths, edges = np.linspace(0, 3, 100)[:, None] + np.zeros(3), [0, 1, 3]
+    expected = _thresholds(paths, edges, 0.3)
+    assert 2 < expected[0] < 2.2
+    with pytest.raises(FloorTooHighError):
+        thresholds(_records(paths, edges, least=np.array([floor, -np.inf])), np.array(edges), 0.3)
+    low = thresholds(_records(paths, edges, least=np.array([1.5, -np.inf])), np.array(edges), 0.3)
+    assert [stretch.threshold for stretch in low] == expected
+
+
+def test_a_floor_above_what_joined_stretches_share() -> None:
+    """Two stretches in one: their threshold must be above the floors of both, not only above the lower one.
+
+    The second stretch alone has a threshold of 9.5, above its floor of 9; both together have one of about 5, and of the
+    second stretch nothing is known there.
+    """
+    edges, alpha = np.array([0, 10, 11, 12]), 0.05
+    rng = np.random.default_rng(0)
+    paths = np.concatenate([rng.uniform(0, 5, (200, 10)), rng.uniform(0, 10, (200, 1)), np.zeros((200, 1))], 1)
+    expected = thresholds(_records(paths, edges.tolist()), edges, alpha, falling=True)
+    assert expected[0] == expected[1]
+    kept = _records(paths, edges.tolist(), least=np.array([4.5, 9.0, -np.inf]))
+    assert expected[0].threshold < 9
+    with pytest.raises(FloorTooHighError):
+        thresholds(kept, edges, alpha, falling=True)
+
+
+# Through a fit
+
+
+class Floors:
+    """Stands for `floors`: all of them at one value, but for the last stretch, which has none."""
+
+    def __init__(self, value: float) -> None:
+        self.value, self.calls = value, 0
+
+    def __call__(self, maxima: Floats, edges: Indices, alpha: float) -> Floats:
+        """As many as there are stretches."""
+        self.calls += 1
+        return np.append(np.full(len(edges) - 2, self.value), -np.inf)
+
+
+@pytest.mark.parametrize("calibration", ["steady", "paper"])
+@pytest.mark.parametrize("backend", ["numba", pytest.param("torch", marks=needs_torch)])
+@pytest.mark.parametrize("blocks", [1, 4])
+def test_a_calibration_redoes_what_floors_have_spoilt(
+    calibration: Mode, backend: compute.Backend, blocks: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The same thresholds to the last bit, without floors, with those of the first paths, and with ones too high.
+
+    blocks: the first of which tells the floors of all.
+    """
+    points = np.random.default_rng(0).normal(size=(200, 2))
+    redone: list[bool] = []
+    every_record = Simulation._records
+
+    def _records(simulation: Simulation, normaliser: Normaliser, *, everything: bool = False) -> Records:
+        redone.append(everything)
+        return every_record(simulation, normaliser, everything=everything)
+
+    def fitted(use: Callable[..., Floats]) -> list[str]:
+        monkeypatch.setattr(run, "floors", use)
+        redone.clear()
+        detector = Detector(
+            60, MeanShift(), window=4, calibration=calibration, paths=2400, interval=False, seed=1, backend=backend,
+            device="cpu",
+        ).fit(points)  # fmt: skip
+        assert detector._fitted is not None
+        result, rang = detector.calibration_, detector._fitted.rang
+        assert rang is not None
+        return [repr(each) for each in (result.thresholds.tolist(), result.alarms, result.curve, rang.tolist())]
+
+    def some_blocks(*arguments: Any, **options: Any) -> Plan:
+        plan = make_plan(*arguments, **options)
+        return replace(plan, block=-(-plan.paths // blocks))
+
+    monkeypatch.setattr(Simulation, "_records", _records)
+    monkeypatch.setattr(run, "FIRST_PATHS", 600)
+    monkeypatch.setattr(fitting, "make_plan", some_blocks)
+    without, too_high = Floors(-np.inf), Floors(1e9)
+    expected = fitted(without)
+    assert redone == [False]
+    assert fitted(floors) == expected
+    assert redone == [False]
+    assert fitted(too_high) == expected
+    assert redone == [False, True]
+    assert without.calls == too_high.calls == 1

@@ -27,8 +27,8 @@ IMAGES = RNG.normal(size=(60, 6, 7))
 
 def kept_in_a_file(representation: Representation, folder: Path) -> Representation:
     """What comes out of a `.tocsin` file."""
-    storage.write(folder / "parts", {"preprocess": representation.parts()})
-    return restore(storage.read(folder / "parts")["preprocess"])
+    storage.write(folder / "parts", {"kind": "Parts", "preprocess": representation.parts()})
+    return restore(storage.read(folder / "parts", "Parts")["preprocess"])
 
 
 def notes(error: BaseException) -> str:

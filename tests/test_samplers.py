@@ -75,8 +75,8 @@ def group_of(source: InBlocks, point: int) -> int:
 def test_single_points_are_drawn_alike() -> None:
     """Chi-square over 20 points, 10^5 draws: sees a point that is drawn 8 % too often."""
     source = Singly(20)
-    streams, places = source.streams(rng(0), 5000, 20), source.distinct(rng(1), 100_000, 3, FUNCTIONS)
-    references = source.references(rng(2), 5000)
+    streams, places = source.streams(rng(0), 5000, 20, FUNCTIONS), source.distinct(rng(1), 100_000, 3, FUNCTIONS)
+    references = source.references(rng(2), 5000, FUNCTIONS)
     assert streams.shape == (5000, 20)
     assert streams.dtype == np.int32
     assert chi_square(np.bincount(streams.ravel(), minlength=20), 5000) > RARE
@@ -91,7 +91,7 @@ def test_single_points_without_repetition_and_in_whole_numbers(count: int, seed:
     source = Singly(count)
     distinct = source.distinct(rng(seed), 5, count, FUNCTIONS)
     assert np.sort(distinct, axis=1).tolist() == [list(range(count))] * 5
-    references = source.references(rng(seed), 7)
+    references = source.references(rng(seed), 7, FUNCTIONS)
     assert references.shape == (count, 7)
     assert references.flags.c_contiguous
     assert (references.sum(0) == count).all()
@@ -131,7 +131,7 @@ def test_blocks_cover_every_point_alike(sizes: list[int], length: int) -> None:
 @given(source=in_blocks, length=st.integers(1, 90), seed=st.integers(0, 2**32))
 def test_streams_of_blocks(source: InBlocks, length: int, seed: int) -> None:
     """As many points as asked for, of the reference, in any groups."""
-    streams = source.streams(rng(seed), 9, length)
+    streams = source.streams(rng(seed), 9, length, FUNCTIONS)
     assert streams.shape == (9, length)
     assert streams.dtype == np.int32
     assert 0 <= streams.min() <= streams.max() < source.count
@@ -143,7 +143,7 @@ def test_blocks_of_a_stream_are_far_apart_and_in_one_group(source: InBlocks, see
 
     Then no block goes on where the one before it ended, and each stretch of points that follow each other is a block.
     """
-    for stream in source.streams(rng(seed), 20, 100):
+    for stream in source.streams(rng(seed), 20, 100, FUNCTIONS):
         stretches = runs(stream)
         for first, last in stretches:
             assert last - first <= source.length
@@ -154,7 +154,7 @@ def test_blocks_of_a_stream_are_far_apart_and_in_one_group(source: InBlocks, see
 
 def test_where_no_block_is_far_enough_streams_go_on() -> None:
     """A guard that no two blocks can keep costs a few draws, and no more."""
-    streams = InBlocks(grouped([20]), 10, guard=100).streams(rng(0), 50, 60)
+    streams = InBlocks(grouped([20]), 10, guard=100).streams(rng(0), 50, 60, FUNCTIONS)
     assert set(streams.ravel().tolist()) == set(range(20))
 
 
@@ -164,7 +164,7 @@ def test_streams_begin_with_any_point_anywhere_in_a_block() -> None:
     What is left of the first block is 1 to `length` points, each as likely, or less where the group ends before.
     Chi-square over 501 points, 2 * 10^5 streams: sees one that begins a stream 40 % too often, or a joint 4 % early.
     """
-    streams = ROOMY.streams(rng(3), 200_000, ROOMY.length + 1)
+    streams = ROOMY.streams(rng(3), 200_000, ROOMY.length + 1, FUNCTIONS)
     first = streams[:, 0].astype(np.int64)
     assert chi_square(np.bincount(first, minlength=ROOMY.count), len(first) / ROOMY.count) > RARE
     left = np.where(np.diff(streams, axis=1) != 1, 1, 0).argmax(1) + 1
@@ -194,7 +194,7 @@ def test_distinct_streams_come_in_blocks() -> None:
 @given(source=in_blocks, seed=st.integers(0, 2**32))
 def test_pseudo_references_of_blocks(source: InBlocks, seed: int) -> None:
     """Whole numbers that sum to the size of the reference, in any groups."""
-    references = source.references(rng(seed), 5)
+    references = source.references(rng(seed), 5, FUNCTIONS)
     assert references.shape == (source.count, 5)
     assert references.dtype == np.float32
     assert references.flags.c_contiguous
@@ -208,7 +208,7 @@ def test_pseudo_references_hold_every_point_once_on_average() -> None:
 
     A mean over 20,000 has a standard error of 0.8 %; 5.4 of them leave one in 10^6 for 501 points together.
     """
-    weights = ROOMY.references(rng(5), 20_000)
+    weights = ROOMY.references(rng(5), 20_000, FUNCTIONS)
     error = weights.std(1) / 20_000**0.5
     assert (np.abs(weights.mean(1) - 1) < 5.4 * error + ROOMY.length / (2 * ROOMY.count)).all()
 
@@ -219,8 +219,8 @@ def test_pseudo_references_vary_as_blocks_do() -> None:
     By the overlaps of blocks with a stretch of their length, its variance is 2/3 length^2 instead of `length`: here 8
     times as much. A variance of 4000 copies is known to 2 %, so 5 to 10 times leaves it far more than five errors.
     """
-    together = ROOMY.references(rng(6), 4000)[330 : 330 + ROOMY.length].sum(0)
-    one_by_one = Singly(ROOMY.count).references(rng(6), 4000)[330 : 330 + ROOMY.length].sum(0)
+    together = ROOMY.references(rng(6), 4000, FUNCTIONS)[330 : 330 + ROOMY.length].sum(0)
+    one_by_one = Singly(ROOMY.count).references(rng(6), 4000, FUNCTIONS)[330 : 330 + ROOMY.length].sum(0)
     assert 5 < together.var() / one_by_one.var() < 10
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from backends import needs_torch
 from tocsin import (
     LSDD,
     MMD,
@@ -291,6 +292,7 @@ def _stay_here() -> Iterator[None]:
         {"statistic": [MMD(Gaussian()), LSDD()]},
         {"start": "cold", "calibration": "paper"},
         {"backend": "numpy", "error": 0.5, "paths": 60},
+        pytest.param({"backend": "torch", "device": "cpu"}, marks=needs_torch),
         {"sampler": Independent(), "interval": False},
         {"sampler": Blocks(4, 2), "guarantee": 0.6},
         {"sampler": Blocks(guard=1)},
@@ -304,7 +306,7 @@ def test_options_come_back(options: dict[str, Any], tmp_path: Path) -> None:
     loaded = Detector.load(tmp_path / "a.tocsin")
     assert repr(loaded) == repr(detector)
     names = list(signature(Detector).parameters)
-    assert len(names) == 15
+    assert len(names) == 16
     assert {name: getattr(loaded, name) for name in names} == {name: getattr(detector, name) for name in names}
     assert loaded.fit(ROWS).thresholds_.tolist() == detector.thresholds_.tolist()
 

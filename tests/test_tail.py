@@ -25,6 +25,7 @@ BOUND = 4.9
 """Standard errors that chance exceeds once in 10^6."""
 
 NO_ERROR = np.zeros((2, 2))
+NO_FLOOR = np.full(1, -np.inf)
 
 
 @dataclass(frozen=True)
@@ -129,11 +130,11 @@ def test_one_rarity_is_that_of_many_to_the_last_bit(shape: Shape, place: int, ul
 def test_a_curve_of_paths_counts_their_first_passages(seed: int, paths: int, tests: int) -> None:
     """At each level that is kept, and at the start of the tail, which is set apart."""
     values = np.random.default_rng(seed).normal(size=(paths, tests))
-    records = Records(paths, *numpy_.records(values, np.array([0, tests])))
+    records = Records(paths, NO_FLOOR, *numpy_.records(values, np.array([0, tests]), NO_FLOOR))
     start = float(np.quantile(values, 0.9))
     alarms, made = naive.first_passages(values, start)
     tail = Tail(start, math.log(max(alarms, 0.5) / made), 1.0, 0.0, NO_ERROR)
-    curve = RateCurve.of(passage_curve(records.path, records.step, records.value, tests), tail)
+    curve = RateCurve.of(passage_curve(records.path, records.step, records.value, tests, paths), tail)
     assert (np.diff(curve.values) > 0).all()
     assert (np.diff(curve.log_rates) <= 0).all()
     assert (curve.values[-1], curve.log_rates[-1]) == (tail.start, tail.log_rate)

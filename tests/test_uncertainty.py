@@ -15,7 +15,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tocsin import MMD, Blocks, Detector, Independent
+from backends import BACKENDS, on_device
+from tocsin import MMD, Blocks, Detector, Independent, compute
 from tocsin.calibration.plan import make_plan
 from tocsin.calibration.recursion import Records
 from tocsin.calibration.uncertainty import (
@@ -23,7 +24,6 @@ from tocsin.calibration.uncertainty import (
     Errors,
     Spread,
     first_alarms,
-    first_passages,
     law_error,
     points_to_halve,
     with_reflections,
@@ -223,12 +223,13 @@ def test_an_odd_part_alone_is_no_reference_error() -> None:
 
 
 @pytest.mark.parametrize("source", [Singly(60), InBlocks(np.array([0, 20, 60]), 5, 0)], ids=["singly", "blocks"])
-def test_reflections(source: Singly | InBlocks) -> None:
+def test_reflections(source: Singly | InBlocks, functions: compute.Functions) -> None:
     """As large as the reference, and their mean with what they reflect is the reference itself."""
-    weights = source.references(np.random.default_rng(0), 40)
-    both = with_reflections(weights)
+    drawn = source.references(np.random.default_rng(0), 40, functions)
+    weights, both = functions.get(drawn), functions.get(with_reflections(drawn, functions))
     assert both.shape == (60, 40 + PAIRS)
     assert both.flags.c_contiguous
+    assert both.dtype == np.float32
     np.testing.assert_array_equal(both[:, :40], weights)
     np.testing.assert_array_equal((both[:, :PAIRS] + both[:, 40:]) / 2, np.ones((60, PAIRS)))
 
@@ -246,14 +247,17 @@ def test_first_alarms_by_hand(seed: int, paths: int, tests: int, start: int) -> 
     by_test = np.repeat(levels, np.diff(edges))
     expected = [next((t for t in range(tests) if path[t] > by_test[t]), None) for path in values]
 
-    path, test = first_alarms(Records(paths, *numpy_.records(values, edges)), edges, levels)
+    no_floors = np.full(len(levels), -np.inf)
+    path, test = first_alarms(Records(paths, no_floors, *numpy_.records(values, edges, no_floors)), edges, levels)
     assert path.tolist() == [p for p, first in enumerate(expected) if first is not None]
     assert test.tolist() == [first for first in expected if first is not None]
 
-    rang, made = first_passages(values, by_test, start)
-    assert rang.tolist() == [first is not None and first >= start for first in expected]
     ends = [tests - 1 if first is None else first for first in expected]
-    assert made.tolist() == [max(end - start + 1, 0) for end in ends]
+    for backend in BACKENDS:
+        functions = on_device(backend)
+        rang, made = functions.first_passages(functions.put(values), by_test, start)
+        assert rang.tolist() == [first is not None and first >= start for first in expected]
+        assert made.tolist() == [max(end - start + 1, 0) for end in ends]
 
 
 # What is told

@@ -1,5 +1,6 @@
 """Sequential change detection with a known false alarm rate."""
 
+from tocsin.bank import DetectorBank
 from tocsin.calibration.result import Calibration
 from tocsin.detector import Detector
 from tocsin.errors import (
@@ -26,6 +27,7 @@ __all__ = [
     "Custom",
     "DependenceWarning",
     "Detector",
+    "DetectorBank",
     "Gaussian",
     "Independent",
     "InputError",

@@ -8,7 +8,7 @@ from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
-from tocsin import compute, validation
+from tocsin import compute, storage, validation
 from tocsin.calibration.plan import Mode
 from tocsin.calibration.result import Calibration
 from tocsin.compute.arrays import Int64Array
@@ -39,7 +39,7 @@ def _warm_window(fitted: Fitted[Calibration], rng: np.random.Generator) -> Int64
     return np.concatenate([chosen, np.setdiff1d(near, chosen)])
 
 
-def _places(fitted: Fitted[Calibration]) -> Int64Array | None:
+def places_of(fitted: Fitted[Calibration]) -> Int64Array | None:
     """Where each reference point is among those compared with (-1: it is not); None in a discrete reference.
 
     A warm start draws from all reference points. As in the null streams, none of them meets itself, but for those of a
@@ -101,7 +101,11 @@ class Detector(Watcher[Calibration]):
     seed
         Whole number for reproducible thresholds; None for a fresh one, kept in `seed_`.
     backend
-        'auto', 'numba', or 'numpy' (slow, to be read).
+        What computes: 'numba' (CPUs), 'torch' (GPUs, and CPUs to compare), 'numpy' (slow, to be read). 'auto': 'torch'
+        if PyTorch is there and sees a GPU, else 'numba'. `repr` says which it was. A GPU makes the fit and long blocks
+        fast; single observations stay on the CPU, which is done with them sooner.
+    device
+        Where 'torch' computes: 'cpu', 'cuda', 'cuda:0', ...; by default on a GPU if there is one.
 
     Examples
     --------
@@ -126,6 +130,7 @@ class Detector(Watcher[Calibration]):
         "paths",
         "seed",
         "backend",
+        "device",
     )
 
     def __init__(
@@ -146,6 +151,7 @@ class Detector(Watcher[Calibration]):
         paths: int | None = None,
         seed: int | None = None,
         backend: compute.Backend = "auto",
+        device: str | None = None,
     ) -> None:
         self.ert = ert
         self.statistic = statistic
@@ -162,6 +168,7 @@ class Detector(Watcher[Calibration]):
         self.paths = paths
         self.seed = seed
         self.backend = backend
+        self.device = device
 
     # Fitting
 
@@ -203,7 +210,7 @@ class Detector(Watcher[Calibration]):
             error=validation.fraction("error", self.error, 1e-4, 1.0),
             paths=validation.positive_integer("paths", self.paths),
             seed=seed,
-            functions=compute.load(self.backend),
+            functions=compute.load(self.backend, self.device),
             workers=validation.positive_integer("workers", workers),
         )
         fitted = fit.run(learned, progress)
@@ -256,7 +263,7 @@ class Detector(Watcher[Calibration]):
             return
         # The prepended window of the paper: reference points, drawn until the test that they alone make is quiet.
         rng = np.random.default_rng([fitted.seed, START, run])
-        places = _places(fitted)
+        places = places_of(fitted)
         for _ in range(MOST_STARTS):
             chosen = _warm_window(fitted, rng)
             points, own = choose(fitted.reference, chosen), None if places is None else places[chosen]
@@ -279,6 +286,9 @@ class Detector(Watcher[Calibration]):
         path: str | os.PathLike[str],
         statistic: Statistic | Sequence[Statistic] | None = None,
         preprocess: Any = None,
+        *,
+        backend: compute.Backend | None = None,
+        device: str | None = None,
     ) -> Self:
         """Read a detector; it goes on where it was saved, bit for bit.
 
@@ -286,9 +296,24 @@ class Detector(Watcher[Calibration]):
             The statistic that it was made with, if that holds a function of your own: no file can hold those.
         preprocess
             The same for a `preprocess` that no file can hold: the object as it was fitted (`intake_.representation`).
+        backend, device
+            To go on with another backend than it was made with, or on another device.
         """
-        content = cls._open(path)
-        detector = cls(**content["options"], statistic=statistic or content["statistic"], preprocess=preprocess)
+        place = {"backend": backend, "device": device}
+        given = {name: value for name, value in place.items() if value is not None}
+        return cls._of(storage.read(path, cls.__name__), path, statistic, preprocess, **given)
+
+    @classmethod
+    def _of(
+        cls,
+        content: storage.Content,
+        path: str | os.PathLike[str],
+        statistic: Statistic | Sequence[Statistic] | None = None,
+        preprocess: Any = None,
+        **place: Any,
+    ) -> Self:
+        options = {**content["options"], **place}
+        detector = cls(**options, statistic=statistic or content["statistic"], preprocess=preprocess)
         names = [statistic.name for statistic in detector._statistics()]
         if names != content["names"]:
             raise InputError(f"{path} was fitted with {content['names']}, and {names} are given; give the same.")

@@ -16,7 +16,7 @@ from tocsin.calibration.normalise import Normaliser, atom_in_tail
 from tocsin.calibration.plan import STEADY_WINDOWS, Mode, Plan, make_plan
 from tocsin.calibration.result import Calibration
 from tocsin.calibration.run import Simulation
-from tocsin.calibration.uncertainty import first_passages, with_reflections
+from tocsin.calibration.uncertainty import with_reflections
 from tocsin.compute import Functions
 from tocsin.compute.arrays import Int64Array
 from tocsin.errors import DependenceWarning, InputError, ReferenceWarning
@@ -54,13 +54,14 @@ WINDOW_BLOCKS = BLOCK_WINDOWS * FEWEST_BLOCKS
 class Reference:
     """Reference points in groups, and those that each statistic sets aside for itself.
 
-    rows: which of the points given these are.
+    rows: which of the points given these are.  tensor: the points on a GPU, if they were given there.
     """
 
     points: Points
     rows: Int64Array
     edges: Int64Array
     held_out: list[Points]
+    tensor: Any = None
 
 
 @dataclass(frozen=True)
@@ -84,14 +85,14 @@ class Fit:
 
     def run(self, learned: Learned, progress: bool | None) -> Fitted[Calibration]:
         """Fit to reference points in groups."""
-        everything, groups = learned.points, learned.edges
+        everything, groups, tensor = learned.points, learned.edges, learned.tensor
         with progress_bar("comparing reference points", progress) as report:
-            reference = self._split(everything, groups)
+            reference = self._split(everything, groups, tensor)
             prepared = self._prepare(reference, 0, report)
             p_value = self._dependence(prepared, reference.edges)
             fit = self._decided(p_value, len(everything))
             if fit.windows != self.windows:
-                reference = fit._split(everything, groups)
+                reference = fit._split(everything, groups, tensor)
                 prepared = fit._prepare(reference, 0, report)
             source = fit._source(prepared, reference.edges)
             # Streams that are tested against what they leave out of the reference meet all of the rest.
@@ -103,7 +104,7 @@ class Fit:
             live = prepared.live(kept)
         with progress_bar("calibrating", progress) as report:
             # A function of the user's may not be made for threads, and would gain nothing from them.
-            threads = Threads(self.workers if prepared.bootstraps or self.workers is not None else 1)
+            threads = Threads(self._workers if prepared.bootstraps or self.workers is not None else 1)
             simulation = Simulation(
                 plan, null, len(prepared.channels), fit.seed, fit.functions, threads, report, fit.interval
             )
@@ -120,21 +121,30 @@ class Fit:
             reference.edges, learned.rows[reference.rows], simulation.rang,
         )  # fmt: skip
 
+    @property
+    def _workers(self) -> int | None:
+        """PyTorch spreads its own work."""
+        return 1 if self.functions.backend == "torch" else self.workers
+
     # The reference
 
-    def _split(self, everything: Points, groups: Int64Array) -> Reference:
+    def _split(self, everything: Points, groups: Int64Array, tensor: Any) -> Reference:
         aside = [statistic.holds_out(len(everything), self.windows) for statistic in self.statistics]
         validation.enough_points(len(everything), sum(aside), self.windows)
         order = np.random.default_rng([self.seed, PREPARE]).permutation(len(everything))
         *held_out, kept = (np.sort(piece) for piece in np.split(order, np.cumsum(aside)))
         edges = np.unique(np.searchsorted(kept, groups))
-        return Reference(choose(everything, kept), kept, edges, [choose(everything, piece) for piece in held_out])
+        if tensor is not None:
+            tensor = tensor[self.functions.put(kept)] if self.functions.on_gpu else None
+        held = [choose(everything, piece) for piece in held_out]
+        return Reference(choose(everything, kept), kept, edges, held, tensor)
 
     def _prepare(self, reference: Reference, guard: int, report: Progress) -> PreparedFamily:
         rng = np.random.default_rng([self.seed, PREPARE, 1])
-        setting = Setting(self.windows, self.functions, Threads(self.workers), rng, report, guard)
+        setting = Setting(self.windows, self.functions, Threads(self._workers), rng, report, guard, reference.tensor)
         members = zip(self.statistics, reference.held_out, strict=True)
-        return PreparedFamily([member.prepare(reference.points, own, setting) for member, own in members])
+        prepared = [member.prepare(reference.points, own, setting) for member, own in members]
+        return PreparedFamily(prepared, self.functions)
 
     # How the reference was drawn, and null streams are to be
 
@@ -208,18 +218,20 @@ class Fit:
             error=self.error,
             paths=self.paths,
             interval=self.interval,
+            block_work=self.functions.BLOCK_WORK,
         )
         if plan.references != "direct" or source.length > 1 or not isinstance(plan.sampler, DrawnStreams):
             return plan
-        weights = source.references(np.random.default_rng([self.seed, REFERENCES]), LAWS).astype(np.int64)
-        laws = np.stack([np.repeat(np.arange(source.count, dtype=np.int32), own) for own in weights.T])
+        weights = source.references(np.random.default_rng([self.seed, REFERENCES]), LAWS, self.functions)
+        counts = self.functions.get(weights).astype(np.int64)
+        laws = np.stack([np.repeat(np.arange(source.count, dtype=np.int32), own) for own in counts.T])
         return replace(plan, sampler=replace(plan.sampler, laws=laws))
 
     def _has_atoms(self, prepared: PreparedFamily, source: Source) -> bool:
         """Whether ties decide alarms, judged by windows drawn from the reference."""
         sampler = DrawnStreams(source, self.windows[-1], copies=1)
         streams = sampler.draw(np.random.default_rng([self.seed, ATOMS]), ATOM_WINDOWS, self.functions)
-        return atom_in_tail(prepared.direct_paths()(streams)[:, :, 0], 1 / self.ert)
+        return atom_in_tail(self.functions.get(prepared.direct_paths()(streams)[:, :, 0]), 1 / self.ert)
 
     def _null_paths(self, prepared: PreparedFamily, plan: Plan) -> tuple[NullPaths, Int64Array | None]:
         """What makes null paths, and the reference points that live observations are compared with, if not all."""
@@ -227,10 +239,13 @@ class Fit:
         if plan.references == "direct":
             return prepared.direct_paths(), None
         if isinstance(plan.sampler, DrawnStreams):
-            weights = source.references(np.random.default_rng([self.seed, REFERENCES]), plan.sampler.copies)
-            return prepared.bootstrap_paths(with_reflections(weights) if plan.spread else weights), None
+            rng = np.random.default_rng([self.seed, REFERENCES])
+            weights = source.references(rng, plan.sampler.copies, self.functions)
+            if plan.spread:
+                weights = with_reflections(weights, self.functions)
+            return prepared.bootstrap_paths(weights), None
         rng = np.random.default_rng([self.seed, PREPARE, 2])
-        left_out = source.distinct(rng, 1, plan.sampler.length, self.functions)[0]
+        left_out = self.functions.get(source.distinct(rng, 1, plan.sampler.length, self.functions))[0]
         return prepared.split_paths(), np.delete(np.arange(source.count), left_out)
 
     # What independent sampling makes of a stream with a memory
@@ -252,7 +267,7 @@ class Fit:
         for block in range(-(-REALITY_PATHS // plan.block)):
             streams = sampler.draw(np.random.default_rng([self.seed, REALITY, block]), plan.block, self.functions)
             paths = normaliser.paths(null(streams), streams.coins[:, : len(levels)], self.functions)
-            rang, made = first_passages(paths, levels, 0)
+            rang, made = self.functions.first_passages(paths, levels, 0)
             alarms, tests = alarms + int(rang.sum()), tests + int(made.sum())
         return tests / alarms if alarms else math.inf
 

@@ -47,18 +47,21 @@ class Learned:
     """What a fit knows of its reference before it begins.
 
     points: the reference, taken in.  rows: which of the observations given these are.  edges: of their groups.
+    tensor: the points on a GPU, if they were given there.
     """
 
     intake: Intake
     points: Points
     rows: Int64Array
     edges: Int64Array
+    tensor: Any = None
 
 
 def learn(reference: Any, groups: Any, kinds: Mapping[str, Kind] | None, *, objects_allowed: bool) -> Learned:
     """How to take in observations like these, and the reference taken in."""
     intake, points = _take_in(reference, kinds, objects_allowed=objects_allowed)
-    return Learned(intake, points, np.arange(len(points)), validation.group_edges(groups, len(points)))
+    tensor = reference.detach().reshape(points.shape) if getattr(reference, "is_cuda", False) else None
+    return Learned(intake, points, np.arange(len(points)), validation.group_edges(groups, len(points)), tensor)
 
 
 def learn_represented(
@@ -235,14 +238,14 @@ class Tabular:
     def many(self, block: Any) -> Float64Array:
         table = as_table(block, self.columns.ignores, self.columns.expected)
         if table is None:
-            block = validation._plain_array(block) if _is_tensor_or_sparse(block) else block
+            block = validation.plain_array(block) if _is_tensor_or_sparse(block) else block
             if hasattr(block, "__len__") and len(block) == 0:
                 return np.empty((0, self.columns.width))
             table = unnamed(block, self.names)
         return self.columns.encode(table)
 
     def one(self, x: Any) -> Float64Array:
-        x = validation._plain_array(x) if _is_tensor_or_sparse(x) else x
+        x = validation.plain_array(x) if _is_tensor_or_sparse(x) else x
         row = named_row(x, self.names, self.columns.ignores)
         quickly = None if isinstance(row, Table) else self.columns.encode_record(row)
         if quickly is not None:

@@ -72,7 +72,9 @@ def median_distance(points: Float64Array, rng: np.random.Generator) -> float:
             "Check that the right columns were read, or give Gaussian(width=...)."
         )
     centred /= scale
-    squares = np.concatenate([((centred[i + 1 :] - centred[i]) ** 2).sum(1) for i in range(len(points) - 1)])
+    from scipy.spatial.distance import pdist  # slow to import, and needed by fits alone
+
+    squares = pdist(centred, "sqeuclidean")
     median = np.median(squares)
     if median == 0:
         median = np.median(squares[squares > 0])

@@ -44,7 +44,7 @@ MOST_REDRAWS = 20
 
 @dataclass(frozen=True)
 class Streams:
-    """A block of null streams.
+    """A block of null streams, in arrays of the backend that drew them.
 
     points: (P, L) indices into the reference, in the order in which the points arrive.
     copies: (P, m) which pseudo-references each stream is tested against; None where it is tested against the reference
@@ -73,13 +73,13 @@ class Source(Protocol):
     def guard(self) -> int:
         """How far apart in time points must be to be compared."""
 
-    def streams(self, rng: np.random.Generator, paths: int, length: int) -> Int32Array:
+    def streams(self, rng: np.random.Generator, paths: int, length: int, compute: Functions) -> Int32Array:
         """Streams drawn with replacement; (paths, length)."""
 
     def distinct(self, rng: np.random.Generator, paths: int, length: int, compute: Functions) -> Int32Array:
         """Streams in which no point comes twice; (paths, length)."""
 
-    def references(self, rng: np.random.Generator, copies: int) -> Float32Array:
+    def references(self, rng: np.random.Generator, copies: int, compute: Functions) -> Float32Array:
         """How often each point is in each pseudo-reference; (N, copies), columns sum to N."""
 
 
@@ -91,16 +91,17 @@ class Singly:
     length = 1
     guard = 0
 
-    def streams(self, rng: np.random.Generator, paths: int, length: int) -> Int32Array:
-        return rng.integers(0, self.count, (paths, length), dtype=np.int32)
-
-    def distinct(self, rng: np.random.Generator, paths: int, length: int, compute: Functions) -> Int32Array:
-        streams: Int32Array = compute.distinct_streams(rng.random((paths, length)), self.count)
+    def streams(self, rng: np.random.Generator, paths: int, length: int, compute: Functions) -> Int32Array:
+        streams: Int32Array = compute.integers(rng, self.count, (paths, length))
         return streams
 
-    def references(self, rng: np.random.Generator, copies: int) -> Float32Array:
-        even = np.full(self.count, 1 / self.count)
-        return np.ascontiguousarray(rng.multinomial(self.count, even, copies).T.astype(np.float32))
+    def distinct(self, rng: np.random.Generator, paths: int, length: int, compute: Functions) -> Int32Array:
+        streams: Int32Array = compute.distinct(rng, self.count, (paths, length))
+        return streams
+
+    def references(self, rng: np.random.Generator, copies: int, compute: Functions) -> Float32Array:
+        weights: Float32Array = compute.references(rng, self.count, copies)
+        return weights
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +136,7 @@ class InBlocks:
         first, last = np.maximum(start, self.edges[group]), np.minimum(start + self.length, self.edges[group + 1])
         return first, last
 
-    def streams(self, rng: np.random.Generator, paths: int, length: int) -> Int32Array:
+    def streams(self, rng: np.random.Generator, paths: int, length: int, compute: Functions) -> Int32Array:
         out = np.empty((paths, length), np.int32)
         first, last = self._begin(rng, paths)
         filled, rows = np.zeros(paths, np.int64), np.arange(paths)
@@ -178,7 +179,7 @@ class InBlocks:
                 first, last = (int(end[0]) for end in self.draw(rng, 1))
         return out
 
-    def references(self, rng: np.random.Generator, copies: int) -> Float32Array:
+    def references(self, rng: np.random.Generator, copies: int, compute: Functions) -> Float32Array:
         weights = np.zeros((self.count + 1, copies), np.float32)
         for g in range(copies):
             total = 0
@@ -209,13 +210,13 @@ class DrawnStreams:
     laws: Int32Array | None = None
 
     def draw(self, rng: np.random.Generator, paths: int, compute: Functions) -> Streams:
-        points = self.source.streams(rng, paths, self.length)
-        copies = rng.integers(0, self.copies, (paths, 1), dtype=np.int32)
-        coins = rng.random((paths, self.length))
+        points = self.source.streams(rng, paths, self.length, compute)
+        copies = compute.integers(rng, self.copies, (paths, 1))
+        coins = compute.uniforms(rng, (paths, self.length))
         if self.laws is None:
             return Streams(points, copies, coins)
         law = rng.integers(0, len(self.laws), paths)
-        return Streams(self.laws[law[:, None], points], copies, coins, law)
+        return Streams(self.laws[law[:, None], compute.get(points)], copies, coins, law)
 
 
 @dataclass(frozen=True)
@@ -227,7 +228,7 @@ class SplitStreams:
 
     def draw(self, rng: np.random.Generator, paths: int, compute: Functions) -> Streams:
         points = self.source.distinct(rng, paths, self.length, compute)
-        return Streams(points, None, rng.random((paths, self.length)))
+        return Streams(points, None, compute.uniforms(rng, (paths, self.length)))
 
 
 StreamSampler = DrawnStreams | SplitStreams

@@ -133,8 +133,16 @@ class Content:
         return {key: self._decode(value) for key, value in node["items"].items()}
 
 
-def read(path: str | os.PathLike[str]) -> Content:
-    """What `write` wrote."""
+def read(path: str | os.PathLike[str], kind: str) -> Content:
+    """What `write` wrote, if it is of this kind."""
+    content = _read(path)
+    if content["kind"] != kind:
+        found = content["kind"]
+        raise StorageError(f"{path} holds a {found}, not a {kind}. Load it with {found}.load(path).")
+    return content
+
+
+def _read(path: str | os.PathLike[str]) -> Content:
     try:
         with zipfile.ZipFile(path) as archive:
             description = json.loads(archive.read(DESCRIPTION))

@@ -27,7 +27,7 @@ VALUE_COPIES = 20
 def reference_points(reference: Any, *, objects_allowed: bool) -> Any:
     """The reference as a float64 array (N, d), or, for statistics that take them, a list of objects."""
     if hasattr(reference, "toarray"):
-        reference = _plain_array(reference)
+        reference = plain_array(reference)
     sizeless = (
         not hasattr(reference, "__len__") or np.ndim(reference if isinstance(reference, np.ndarray) else [0]) == 0
     )
@@ -39,7 +39,7 @@ def reference_points(reference: Any, *, objects_allowed: bool) -> Any:
     if len(reference) == 0:
         raise InputError("The reference is empty; it must hold observations from the time when all was well.")
     try:
-        array = _plain_array(reference)
+        array = plain_array(reference)
         numeric = array.dtype.kind in "biuf" and array.ndim >= 1
     except ValueError:
         numeric = False
@@ -236,7 +236,7 @@ def _number(name: str, value: Any) -> float:
 
 def _numbers(values: Any) -> Float64Array:
     try:
-        array = _plain_array(values)
+        array = plain_array(values)
         if array.dtype.kind in "biuf":
             # In one layout, and writeable: compiled functions would be compiled anew for any other.
             return np.require(array, np.float64, ["C", "W"])
@@ -247,7 +247,7 @@ def _numbers(values: Any) -> Float64Array:
     )
 
 
-def _plain_array(values: Any) -> Any:
+def plain_array(values: Any) -> Any:
     """As NumPy has it: tensors leave their device and their graph, sparse rows get their zeros."""
     if hasattr(values, "detach"):
         values = values.detach().cpu()
@@ -261,6 +261,21 @@ def _plain_array(values: Any) -> Any:
             )
         values = values.toarray()
     return np.asarray(values)
+
+
+def tensor_rows(block: Any, width: int) -> Any:
+    """New observations that are on a GPU, checked there."""
+    if block.ndim == 1 and width == 1:
+        block = block[:, None]
+    if block.ndim != 2 or block.shape[1] != width:
+        raise InputError(
+            f"update_many takes rows of {width} numbers, and got a tensor of shape {tuple(block.shape)}; for a single "
+            "observation use update."
+        )
+    block = block.detach()
+    if not bool(block.isfinite().all()):
+        _finite(plain_array(block), "the block")
+    return block
 
 
 def _rows(array: Any) -> Float64Array:
@@ -283,6 +298,9 @@ def _of_width(array: Float64Array, width: int) -> Float64Array:
 
 
 def _finite(array: Float64Array, what: str) -> Float64Array:
+    with np.errstate(over="ignore", invalid="ignore"):
+        if np.isfinite(array.sum()):  # the quickest way to see that all are
+            return array
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         row, column = bad[0]

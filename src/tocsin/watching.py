@@ -13,12 +13,12 @@ from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
 import numpy as np
 
-from tocsin import compute, storage
+from tocsin import compute, storage, validation
 from tocsin.calibration.normalise import Normaliser, coin, coins
 from tocsin.calibration.result import Thresholds
 from tocsin.compute.arrays import Float64Array, Int32Array, Int64Array
-from tocsin.errors import InputError, NotFittedError, StorageError
-from tocsin.intake import Intake
+from tocsin.errors import InputError, NotFittedError
+from tocsin.intake import Intake, Rows
 from tocsin.outcomes import Outcome, Outcomes
 from tocsin.statistics.base import Channel, Parts, Points, snapshot
 from tocsin.statistics.family import LiveFamily
@@ -68,7 +68,7 @@ class Fitted(Generic[C]):
     def remember(self, points: Points) -> None:
         """Keep the latest points, apart from arrays that may change."""
         latest = points[-self.recent.maxlen :] if len(points) else points  # type: ignore[operator]
-        self.recent.extend(latest.copy())
+        self.recent.extend(validation.plain_array(latest) if hasattr(latest, "is_cuda") else latest.copy())
 
 
 class _Checkpoint:
@@ -101,6 +101,7 @@ class Watcher(Generic[C]):
     """Arguments of the constructor that a file holds."""
 
     backend: compute.Backend
+    device: str | None = None
     _fitted: Fitted[C] | None = None
 
     # Options
@@ -125,7 +126,7 @@ class Watcher(Generic[C]):
         """Take in one observation and test."""
         fitted = self._ready()
         point = fitted.intake.one(x)
-        values = fitted.live.advance(fitted.live.observe(point, None), 0, 1)
+        values = compute.on_host(fitted.live.advance(fitted.live.observe(point, None), 0, 1))
         fitted.time += 1
         fitted.remember(point)
         test = fitted.time if fitted.start == "warm" else fitted.time - fitted.windows[-1]
@@ -151,12 +152,19 @@ class Watcher(Generic[C]):
         With `reset_on_alarm` a new run starts after each alarm, as `reset` would do.
         """
         fitted = self._ready()
-        points = fitted.intake.many(block)
+        points = self._taken_in(fitted, block)
         observed = fitted.live.observe(points, None) if len(points) else None
         if not reset_on_alarm:
             return self._advance(fitted, points, observed, 0, len(points))
         with _all_or_nothing(fitted):
             return self._advance_with_resets(fitted, points, observed)
+
+    @staticmethod
+    def _taken_in(fitted: Fitted[C], block: Any) -> Points:
+        """Points, on the GPU if they are there and are compared there."""
+        if getattr(block, "is_cuda", False) and isinstance(fitted.intake, Rows) and fitted.live.takes_tensors:
+            return validation.tensor_rows(block, fitted.intake.width)
+        return fitted.intake.many(block)
 
     def update_until_alarm(self, block: Any) -> Outcomes:
         """Take in observations of a block up to the first alarm, the one that rings included.
@@ -212,10 +220,12 @@ class Watcher(Generic[C]):
         thresholds = fitted.calibration.thresholds
         # A warm detector made test 0 before its first observation; a cold one makes it when its windows are full.
         test = time if fitted.start == "warm" else time - fitted.windows[-1]
-        threshold = np.where(test >= 0, thresholds[np.clip(test, 0, len(thresholds) - 1)], np.nan)
+        threshold = np.full(count, thresholds[-1])
+        early = test[: max(len(thresholds) - 1 - int(test[0]), 0)] if count else test
+        threshold[: len(early)] = np.where(early >= 0, thresholds[np.maximum(early, 0)], np.nan)
         tie_breakers = coins(fitted.seed, fitted.run, fitted.time + 1, count)
         statistic, loudest = fitted.normaliser.statistics(values, tie_breakers)
-        statistic = np.where(test >= 0, statistic, np.nan)
+        statistic[: len(early)][early < 0] = np.nan
         curve = fitted.calibration.curve
         outcomes = Outcomes(time, statistic > threshold, statistic, threshold, loudest, channels, curve)
         fitted.time += count
@@ -302,41 +312,34 @@ class Watcher(Generic[C]):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the detector, its place in the stream included, to one file; whole or not at all."""
+        storage.write(path, self._content())
+
+    def _content(self) -> Parts:
+        """What a file holds."""
         fitted = self._ready()
         numeric = isinstance(fitted.reference, np.ndarray)
-        storage.write(
-            path,
-            {
-                "kind": type(self).__name__,
-                "options": {name: getattr(self, name) for name in self.options},
-                **self._description(),
-                "fitted": {
-                    **{own.name: getattr(fitted, own.name) for own in fields(fitted) if own.name != "live"},
-                    "recent": np.array(fitted.recent) if fitted.recent and numeric else list(fitted.recent),
-                },
-                "live": fitted.live.parts(),
-                "state": fitted.live.state(),
+        return {
+            "kind": type(self).__name__,
+            "options": {name: getattr(self, name) for name in self.options},
+            **self._description(),
+            "fitted": {
+                **{own.name: getattr(fitted, own.name) for own in fields(fitted) if own.name != "live"},
+                "recent": np.array(fitted.recent) if fitted.recent and numeric else list(fitted.recent),
             },
-        )
+            "live": fitted.live.parts(),
+            "state": fitted.live.state(),
+        }
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a detector; it goes on where it was saved, bit for bit."""
-        content = cls._open(path)
+        content = storage.read(path, cls.__name__)
         return cls(**content["options"])._go_on(content)
-
-    @classmethod
-    def _open(cls, path: str | os.PathLike[str]) -> storage.Content:
-        content = storage.read(path)
-        if content["kind"] != cls.__name__:
-            kind = content["kind"]
-            raise StorageError(f"{path} holds a {kind}, not a {cls.__name__}. Load it with {kind}.load(path).")
-        return content
 
     def _go_on(self, content: storage.Content) -> Self:
         saved = content["fitted"]
         saved["windows"] = tuple(saved["windows"])
-        live = self._restore(content["live"], saved["windows"], compute.load(self.backend))
+        live = self._restore(content["live"], saved["windows"], compute.load(self.backend, self.device))
         live.resume(content["state"])
         self._fitted = Fitted(live=live, **saved)
         return self

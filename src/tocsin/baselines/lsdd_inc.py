@@ -18,7 +18,7 @@ from tocsin.intake import Rows
 from tocsin.kernels import median_distance
 from tocsin.statistics.base import Channel, Parts
 from tocsin.statistics.family import LiveFamily
-from tocsin.statistics.lsdd import LSDD, Bumps, bumps_products, choose_regularisation, factor
+from tocsin.statistics.lsdd import LSDD, MANY, Bumps, bumps_products, choose_regularisation, factor
 from tocsin.watching import Fitted, Watcher
 
 REDRAWS = 2**32
@@ -125,8 +125,8 @@ class LSDDInc(Watcher[LSDDIncThreshold]):
         values = bumps(points)
         distances = np.concatenate(
             [
-                functions.mean_distances(
-                    values, rng.integers(0, len(values), (size, window)),
+                _distances(
+                    functions, values, rng.integers(0, len(values), (size, window)),
                     values, rng.integers(0, len(values), (size, window)),
                 )
                 for size in _sizes(paths)
@@ -196,7 +196,7 @@ class LSDDIncLive:
         for done in range(0, tests, BLOCK):
             count = min(BLOCK, tests - done)
             places = done + np.arange(count)[:, None] + np.arange(window)
-            distances = self.bumps.compute.mean_distances(values, places, self.reference, self._drawn(count))
+            distances = _distances(self.bumps.compute, values, places, self.reference, self._drawn(count))
             out[first + done : first + done + count, 0] = distances
             self._tests += count
         self._filled[0] = min(len(values), window - 1)
@@ -230,3 +230,15 @@ class LSDDIncLive:
             "reference": self.reference,
             "seed": self.seed,
         }
+
+
+def _distances(
+    functions: compute.Functions,
+    values: Float64Array,
+    places: Int64Array,
+    others: Float64Array,
+    other_places: Int64Array,
+) -> Float64Array:
+    functions = functions if len(places) >= MANY else functions.nearby
+    found: Float64Array = functions.mean_distances(functions.put(values), places, functions.put(others), other_places)
+    return found

@@ -37,7 +37,10 @@ def dependence(similarity: Similarity, edges: Int64Array, reach: int, rng: np.ra
         return 1.0
     count = int(edges[-1])
     orders = [np.arange(count), *(rng.permutation(count) for _ in range(PERMUTATIONS))]
-    means = np.array([[similarity(order[i], order[j]).mean() for i, j in pairs] for order in orders])
+    first, second = (np.concatenate(places) for places in zip(*pairs, strict=True))
+    sizes = np.array([len(places[0]) for places in pairs])
+    starts = np.cumsum(sizes) - sizes
+    means = np.array([np.add.reduceat(similarity(order[first], order[second]), starts) for order in orders]) / sizes
     # The order at hand is measured by the same mean and spread as the others, so all are exchangeable.
     spread = means.std(0)
     scores = np.abs(means - means.mean(0)) / np.where(spread > 0, spread, np.inf)

@@ -7,8 +7,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tocsin.compute import Functions
-from tocsin.compute.arrays import Array, Float32Array, Float64Array, Int64Array
+from tocsin.compute import Functions, speaking
+from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array, UInt64Array
 
 LEAST_TAIL = 1e-4
 """The normalising quantile only balances the channels: it need not be as rare as an alarm."""
@@ -32,7 +32,8 @@ LARGE_ATOM = 2.0
 SHORTEST_TAIL, LARGEST_ATOM = 50, 0.5
 """Values that count as the upper tail, at least, and the part of it that one atom may hold and still be ignored."""
 
-RUN_STRIDE, TEST_STRIDE, MASK = 0xD1342543DE82EF95, 0x9E3779B97F4A7C15, 2**64 - 1
+RUN_STRIDE, TEST_STRIDE, STREAM_STRIDE = 0xD1342543DE82EF95, 0x9E3779B97F4A7C15, 0xA0761D6478BD642F
+MASK = 2**64 - 1
 MIXERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
@@ -55,7 +56,7 @@ class Normaliser:
         """From (channels, P, T) null paths: means, and quantiles at a tail of alpha / channels or LEAST_TAIL."""
         tail = max(alpha / len(paths), LEAST_TAIL)
         # Channel by channel: copies of all of them at once would cost more than the arithmetic.
-        measures = [_centre_and_scale(channel.reshape(-1).astype(np.float64), tail) for channel in paths]
+        measures = [_centre_and_scale(compute.flat(channel), tail, compute) for channel in paths]
         if len(measures) == 1:
             unit, normaliser = measures[0][1], cls(np.zeros(1), np.ones(1), TIE_BREAKER * measures[0][1])
         else:
@@ -64,22 +65,20 @@ class Normaliser:
         if not discrete:
             return normaliser
         grid = GRID * unit
-        values = normaliser.paths(paths, np.zeros(paths.shape[1:]), compute)
+        values = compute.get(normaliser.paths(paths, np.zeros(paths.shape[1:]), compute))
         return replace(normaliser, tie=grid, grid=grid, origin=_origin(values[values > np.median(values)], grid))
 
     def paths(self, channels: Float32Array, coins: Float64Array, compute: Functions) -> Float64Array:
         """(channels, P m, T) to (P m, T); streams that come m times in a row share their coins (P, T)."""
-        if self.grid:
-            loudest = compute.loudest(channels, self.centre, self.scale, np.zeros(coins.shape))
-            return self._on_grid(loudest) + np.repeat(self.tie * coins, len(loudest) // len(coins), axis=0)
-        path: Float64Array = compute.loudest(channels, self.centre, self.scale, self.tie * coins)
+        path: Float64Array = compute.loudest(
+            channels, self.centre, self.scale, self.tie * coins, self.grid, self.origin
+        )
         return path
 
     def statistics(self, channels: Float64Array, coins: Float64Array) -> tuple[Float64Array, Int64Array]:
         """(n, channels) of the live stream to the path and the channel that speaks; NaN until windows are full."""
-        scores = (channels - self.centre) / self.scale
-        loudest: Array = scores.argmax(1)
-        return self._on_grid(scores[np.arange(len(scores)), loudest]) + self.tie * coins, loudest
+        values, loudest = speaking(channels, self.centre, self.scale)
+        return self._on_grid(values) + self.tie * coins, loudest
 
     def statistic(self, channels: Float64Array, coin: float) -> tuple[float, int]:
         """`statistics` of a single observation."""
@@ -102,18 +101,18 @@ def _origin(values: Float64Array, grid: float) -> float:
     return float(origins[int(np.argmin(away))] * grid)
 
 
-def _centre_and_scale(values: Float64Array, tail: float) -> tuple[float, float]:
+def _centre_and_scale(values: Float64Array, tail: float, compute: Functions) -> tuple[float, float]:
     centre = float(values.mean())
-    quantile = float(np.quantile(values, 1 - tail))
+    quantile = compute.quantile(values, 1 - tail)
     scale = quantile - centre
     if scale > 0:
-        reached = float(np.mean(values >= quantile - TIE_BREAKER * scale))
+        reached = float((values >= quantile - TIE_BREAKER * scale).sum()) / len(values)
         if reached > LARGE_ATOM * tail:
             # It cannot tell more than how rare its atom is: what is reached by chance often must not speak loudest.
             scale *= _deviations(tail) / max(_deviations(reached), LEAST_DEVIATIONS)
         return centre, scale
     # A channel that never moves (say, a window that sees one constant value) cannot ring: any scale will do.
-    return centre, float(np.abs(values).max()) or 1.0
+    return centre, float(abs(values).max()) or 1.0
 
 
 LEAST_DEVIATIONS = 0.01
@@ -157,7 +156,25 @@ def coin(seed: int, run: int, test: int) -> float:
 def coins(seed: int, run: int, first: int, count: int) -> Float64Array:
     """`coin` of the tests first, first + 1, ..."""
     start = (seed + run * RUN_STRIDE + (first + 1) * TEST_STRIDE) & MASK
-    x = np.uint64(start) + np.arange(count, dtype=np.uint64) * np.uint64(TEST_STRIDE)  # wraps around, as it should
-    x = (x ^ (x >> np.uint64(30))) * np.uint64(MIXERS[0])
-    x = (x ^ (x >> np.uint64(27))) * np.uint64(MIXERS[1])
-    return ((x ^ (x >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    x = np.arange(count, dtype=np.uint64)
+    x *= np.uint64(TEST_STRIDE)  # wraps around, as it should
+    x += np.uint64(start)
+    return _mixed(x)
+
+
+def hashed(seed: int, stream: Int64Array, run: Int64Array, test: Int64Array) -> Float64Array:
+    """As `coin`, for tests of many streams; stream 0 has the coins of a detector alone."""
+    x = stream.astype(np.uint64) * np.uint64(STREAM_STRIDE)
+    x += run.astype(np.uint64) * np.uint64(RUN_STRIDE)
+    x += (test.astype(np.uint64) + np.uint64(1)) * np.uint64(TEST_STRIDE)
+    x += np.uint64(seed & MASK)
+    return _mixed(x)
+
+
+def _mixed(x: UInt64Array) -> Float64Array:
+    for shift, mixer in zip((30, 27), MIXERS, strict=True):
+        x ^= x >> np.uint64(shift)
+        x *= np.uint64(mixer)
+    x ^= x >> np.uint64(31)
+    x >>= np.uint64(11)
+    return x.astype(np.float64) * 2.0**-53

@@ -92,12 +92,14 @@ def make_plan(
     error: float,
     paths: int | None,
     interval: bool = True,
+    block_work: int = 2**20,
 ) -> Plan:
     """Plan a calibration with points of `source` to a Monte Carlo error `error` of the rate of alarms.
 
     bootstraps: whether the statistic can be tested against bootstrap references.
     discrete: whether the reference has so few distinct values that ties matter.
     interval: whether the error that the reference causes is to be estimated too.
+    block_work: pairs of points that streams simulated in one piece have, about.
     """
     widest, count, simulated, spread = windows[-1], source.count, ert, 0
     sampler: StreamSampler
@@ -150,7 +152,7 @@ def make_plan(
             f"many paths. Give paths={math.ceil(20 * ert)} or more, or calibration='steady', which pools over time."
         )
     work = sampler.length * (widest if mode == "steady" else sampler.length)
-    block = min(max(2**20 // work, 4), 4096)
+    block = min(max(block_work // work, 4), block_work // 2**8)
     return Plan(mode, ert, simulated, windows, references, sampler, edges, paths, block, spread)
 
 

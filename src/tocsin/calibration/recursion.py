@@ -26,9 +26,12 @@ class Records:
     That is all that a first passage of any threshold depends on, it is exact, and it is far smaller than the paths.
     Arrays of one entry per record, path by path: its path, its stretch, its test within the stretch (from 1), its
     value.
+
+    floors: of each stretch, a value that its threshold is sure to exceed. Records below it may be missing.
     """
 
     paths: int
+    floors: Float64Array
     path: Int32Array
     stretch: Int32Array
     step: Int32Array
@@ -36,11 +39,12 @@ class Records:
 
     @classmethod
     def merge(cls, pieces: Sequence[Records]) -> Records:
-        """Several sets of paths as one."""
+        """Several sets of paths, with the same floors, as one."""
         shifts = np.cumsum([0, *(piece.paths for piece in pieces)])
         shifted = [piece.path + np.int32(shift) for piece, shift in zip(pieces, shifts[:-1], strict=True)]
         return cls(
             int(shifts[-1]),
+            pieces[0].floors,
             np.concatenate(shifted),
             np.concatenate([piece.stretch for piece in pieces]),
             np.concatenate([piece.step for piece in pieces]),
@@ -82,6 +86,25 @@ class TooFewPathsError(Exception):
     """Every path has rung before the last threshold could be set."""
 
 
+class FloorTooHighError(Exception):
+    """A threshold is below the values that records were kept of."""
+
+
+def floors(maxima: Float64Array, edges: Int64Array, alpha: float) -> Float64Array:
+    """Values that the thresholds will exceed, for all that some of the paths tell: their `maxima` (P, stretches).
+
+    By the end of a stretch about 1 - (1 - alpha)^tests of all paths have rung, and the others were below its threshold.
+    """
+    paths = len(maxima)
+    found = np.full(len(edges) - 1, -np.inf)
+    for b, tests in enumerate(edges[1:]):
+        rang = paths * (1 - (1 - alpha) ** int(tests))
+        spare = paths - int(2 * rang + 6 * np.sqrt(rang) + 10)
+        if spare > paths / 2:
+            found[b] = np.partition(maxima[:, b], spare)[spare]
+    return found
+
+
 @dataclass
 class _Joined:
     """The records of one stretch, or of several that follow each other."""
@@ -90,16 +113,25 @@ class _Joined:
     step: Int32Array
     value: Float64Array
     length: int
+    floor: float
     pieces: int = 1
     result: Stretch = Stretch(np.nan, np.nan, np.nan)
 
     def solve(self, quiet: BoolArray, alpha: float) -> Stretch:
-        at_risk = quiet[self.path]
-        if not at_risk.any():
+        at_risk, paths = quiet[self.path], int(quiet.sum())
+        if not paths:
             raise TooFewPathsError
-        most_alarms = alpha * self.length * int(quiet.sum())
         path, step, value = self.path[at_risk], self.step[at_risk], self.value[at_risk]
-        return passage_curve(path, step, value, self.length, most_alarms).at_rate(alpha)
+        if self.floor > -np.inf:
+            if not len(value):
+                raise FloorTooHighError
+            curve = passage_curve(path, step, value, self.length, paths)
+            # Below the floor of either of two joined stretches, records may be missing.
+            known = int(np.searchsorted(curve.value, self.floor, side="right"))
+            if known == len(curve.value) or curve.alarms[known] <= alpha * max(curve.tests[known] - 1, 1):
+                raise FloorTooHighError
+            return curve.at_rate(alpha)
+        return passage_curve(path, step, value, self.length, paths, alpha * self.length * paths).at_rate(alpha)
 
     def rang(self, threshold: float, paths: int) -> BoolArray:
         rang = np.zeros(paths, dtype=bool)
@@ -108,18 +140,15 @@ class _Joined:
 
     def join(self, later: _Joined) -> _Joined:
         """One stretch of two: of the later records, those remain that exceed all earlier ones of their path."""
-        path = np.concatenate([self.path, later.path])
-        step = np.concatenate([self.step, later.step + np.int32(self.length)])
-        value = np.concatenate([self.value, later.value])
+        best = np.full(max(self.path[-1:].max(initial=0), later.path[-1:].max(initial=0)) + 1, -np.inf)
+        best[self.path] = self.value  # the last of each path, its largest, stays
+        new = later.value > best[later.path]
+        path = np.concatenate([self.path, later.path[new]])
+        step = np.concatenate([self.step, later.step[new] + np.int32(self.length)])
+        value = np.concatenate([self.value, later.value[new]])
         order = np.argsort(path, kind="stable")
-        path, step, value = path[order], step[order], value[order]
-        rank = np.argsort(np.argsort(value))
-        height = (
-            path.astype(np.int64) * len(value) + rank
-        )  # grows from path to path, so its running maximum starts anew
-        best = np.maximum.accumulate(height)
-        new = np.concatenate([[True], height[1:] > best[:-1]])
-        return _Joined(path[new], step[new], value[new], self.length + later.length, self.pieces + later.pieces)
+        length, floor, pieces = self.length + later.length, max(self.floor, later.floor), self.pieces + later.pieces
+        return _Joined(path[order], step[order], value[order], length, floor, pieces)
 
 
 def _split(records: Records, edges: Int64Array) -> Iterator[_Joined]:
@@ -128,8 +157,9 @@ def _split(records: Records, edges: Int64Array) -> Iterator[_Joined]:
     order = np.argsort(key, kind="stable")
     bounds = np.searchsorted(records.stretch[order], np.arange(len(edges)))
     for b, length in enumerate(np.diff(edges)):
-        here = order[bounds[b] : bounds[b + 1]]
-        yield _Joined(records.path[here], records.step[here], records.value[here], int(length))
+        here, floor = order[bounds[b] : bounds[b + 1]], float(records.floors[b])
+        here = here[records.value[here] > floor]
+        yield _Joined(records.path[here], records.step[here], records.value[here], int(length), floor)
 
 
 @dataclass(frozen=True)
@@ -162,20 +192,22 @@ class PassageCurve:
 
 
 def passage_curve(
-    path: Int32Array, step: Int32Array, value: Float64Array, length: int, most_alarms: float = np.inf
+    path: Int32Array, step: Int32Array, value: Float64Array, length: int, paths: int, most_alarms: float = np.inf
 ) -> PassageCurve:
-    """First passages as a function of the threshold, from records in path order.
+    """First passages as a function of the threshold, from records of some of `paths` paths, in path order.
 
     As the threshold rises past a record, its path's first passage moves on to the path's next record, or, after the
-    last, the path is quiet to the end. Thresholds that more than `most_alarms` paths pass may be left out.
+    last, the path is quiet to the end, as are those without records. Thresholds that more than `most_alarms` paths pass
+    may be left out.
     """
     last = np.concatenate([path[1:] != path[:-1], [True]])
     longer = np.where(last, length, np.concatenate([step[1:], [0]])) - step
-    paths = int(last.sum())
-    alarms, tests = paths, paths
-    if most_alarms + 2 < paths:
+    alarms = int(last.sum())
+    first = np.concatenate([[True], last[:-1]])
+    tests = int(step[first].sum()) + (paths - alarms) * length
+    if most_alarms + 2 < alarms:
         maxima = value[last]
-        rank = paths - int(most_alarms) - 2
+        rank = alarms - int(most_alarms) - 2
         low = value < np.partition(maxima, rank)[rank]
         alarms, tests = alarms - int((last & low).sum()), tests + int(longer[low].sum())
         last, longer, value = last[~low], longer[~low], value[~low]

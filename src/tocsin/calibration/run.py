@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from tocsin.calibration.normalise import Normaliser
 from tocsin.calibration.plan import Plan
-from tocsin.calibration.recursion import Records, Stretch, TooFewPathsError, passage_curve, thresholds
+from tocsin.calibration.recursion import (
+    FloorTooHighError,
+    Records,
+    Stretch,
+    TooFewPathsError,
+    floors,
+    passage_curve,
+    thresholds,
+)
 from tocsin.calibration.result import Calibration
 from tocsin.calibration.tail import RateCurve, fit_tail
-from tocsin.calibration.uncertainty import PAIRS, Errors, Spread, first_alarms, first_passages, law_error, law_spread
+from tocsin.calibration.uncertainty import PAIRS, Errors, Spread, first_alarms, law_error, law_spread
 from tocsin.compute import Functions
 from tocsin.compute.arrays import Array, BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 from tocsin.errors import InputError
@@ -27,8 +35,8 @@ NullPaths = Callable[[Streams], Float32Array]
 PILOT_PATHS = 4000
 PILOT_PATHS_OF_ONE_CHANNEL = 200
 
-SPREAD_BLOCK = 8
-"""Streams that meet all pseudo-references in one piece of work."""
+FIRST_PATHS = 4096
+"""Paths that tell which values of the others are too low to matter."""
 
 PILOT, MAIN, SPREAD, CONTROLS = 1, 2, 7, 10
 """Which part of a calibration a block's seed is for."""
@@ -71,8 +79,12 @@ class Simulation:
         began = time.perf_counter()
         plan = self.plan
         normaliser, centre = self._pilot()
-        records = self._records(normaliser)
-        stretches = self._thresholds(records)
+        try:
+            records = self._records(normaliser)
+            stretches = self._thresholds(records)
+        except FloorTooHighError:
+            records = self._records(normaliser, everything=True)
+            stretches = self._thresholds(records)
         levels = np.array([stretch.threshold for stretch in stretches])
         curve = self._rate_curve(records, levels)
         path, test = first_alarms(records, plan.edges, levels)
@@ -135,22 +147,38 @@ class Simulation:
             return self.null(sampler.draw(rng, size, self.compute))
 
         pieces = list(self.executor.map(simulate, range(-(-paths // size))))
-        values = np.concatenate(pieces, axis=1)
+        values: Float32Array = self.compute.concatenate(pieces, 1)
         normaliser = Normaliser.learn(values, plan.alpha, self.compute, discrete=plan.references == "direct")
         return normaliser, float(normaliser.paths(values, np.zeros(values.shape[1:]), self.compute).mean())
 
-    def _records(self, normaliser: Normaliser) -> Records:
-        plan = self.plan
+    def _records(self, normaliser: Normaliser, *, everything: bool = False) -> Records:
+        """Of all paths; where not everything is asked for, without values that the first of them show to be too low."""
+        plan, compute = self.plan, self.compute
+        least = low = np.full(len(plan.edges) - 1, -np.inf)
 
-        def simulate(block: int) -> Records:
+        def simulate(block: int) -> Float64Array:
             streams = self._streams(block)
-            paths = normaliser.paths(self.null(streams), streams.coins[:, : plan.tests], self.compute)
-            return Records(len(paths), *self.compute.records(paths, plan.edges))
+            return normaliser.paths(self.null(streams), streams.coins[:, : plan.tests], compute)
 
-        pieces = []
-        for records in self.executor.map(simulate, range(plan.blocks)):
-            pieces.append(records)
-            self.progress(len(pieces), plan.blocks + self._spread_blocks)
+        def reduce(paths: Float64Array) -> Records:
+            return Records(len(paths), low, *compute.records(paths, plan.edges, least))
+
+        pieces: list[Records] = []
+
+        def keep(found: Iterable[Records]) -> None:
+            for records in found:
+                pieces.append(records)
+                self.progress(len(pieces), plan.blocks + self._spread_blocks)
+
+        first = min(-(-FIRST_PATHS // plan.block), plan.blocks)
+        if not everything:
+            paths = list(self.executor.map(simulate, range(first)))
+            maxima = np.concatenate([compute.stretch_maxima(some[:FIRST_PATHS], plan.edges) for some in paths])
+            low = floors(maxima, plan.edges, plan.alpha)
+            # All values of the last stretch are asked for later, to tell how rare they are.
+            least = np.append(low[:-1], -np.inf)
+            keep(map(reduce, paths))
+        keep(self.executor.map(lambda block: reduce(simulate(block)), range(len(pieces), plan.blocks)))
         return Records.merge(pieces)
 
     def _thresholds(self, records: Records) -> list[Stretch]:
@@ -177,7 +205,7 @@ class Simulation:
         # Blocks show the same extremes again and again: those of the reference, which has count / ERT of them.
         held = source.count * self.plan.alpha if source.length > 1 else np.inf
         weight = min(held / max(len(beyond), 1), 1.0)
-        passages = passage_curve(own, step, value, length)
+        passages = passage_curve(own, step, value, length, int(quiet.sum()))
         if self.plan.simulated < self.plan.ert:
             return RateCurve.of(passages, fit_tail(beyond, float(levels[-1]), self.plan.alpha, length, weight))
         # Nothing is extrapolated but rarities: what was simulated serves as far as it can.
@@ -187,7 +215,7 @@ class Simulation:
 
     @property
     def _spread_blocks(self) -> int:
-        return -(-self.plan.spread // SPREAD_BLOCK)
+        return -(-self.plan.spread // int(self.compute.SPREAD_STREAMS))
 
     def _law_error(self, path: Int32Array, test: Int64Array) -> tuple[float, float]:
         """From the paths that rang, and the tests at which they did."""
@@ -228,7 +256,7 @@ class Simulation:
         for block, (first, last) in enumerate(itertools.pairwise(bounds)):
             if first < last:
                 own, steps = path[first:last, None] - block * size, test[first:last, None] + np.arange(widest)
-                windows[first:last] = self._streams(block).points[own, steps]
+                windows[first:last] = self.compute.take(self._streams(block).points, own, steps)
         return windows
 
     def _reference_error(self, normaliser: Normaliser, levels: Float64Array, curve: RateCurve, centre: float) -> float:
@@ -240,13 +268,14 @@ class Simulation:
         assert isinstance(plan.sampler, DrawnStreams)
         everyone = np.concatenate([np.arange(PAIRS), plan.sampler.copies + np.arange(PAIRS)]).astype(np.int32)
         by_test, start = np.repeat(levels, np.diff(plan.edges)), int(plan.edges[-2])
+        size = self.compute.SPREAD_STREAMS
 
         def simulate(block: int) -> tuple[BoolArray, Int64Array]:
-            drawn = plan.sampler.draw(np.random.default_rng([self.seed, SPREAD, block]), SPREAD_BLOCK, self.compute)
-            streams = replace(drawn, copies=np.tile(everyone, (SPREAD_BLOCK, 1)))
+            drawn = plan.sampler.draw(np.random.default_rng([self.seed, SPREAD, block]), size, self.compute)
+            streams = replace(drawn, copies=np.tile(everyone, (size, 1)))
             paths = normaliser.paths(self.null(streams), streams.coins[:, : plan.tests], self.compute)
-            rang, tests = first_passages(paths, by_test, start)
-            return rang.reshape(SPREAD_BLOCK, -1), tests.reshape(SPREAD_BLOCK, -1)
+            rang, tests = self.compute.first_passages(paths, by_test, start)
+            return rang.reshape(size, -1), tests.reshape(size, -1)
 
         pieces = []
         for piece in self.executor.map(simulate, range(self._spread_blocks)):

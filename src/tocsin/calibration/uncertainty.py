@@ -23,6 +23,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from tocsin.calibration.recursion import Records
+from tocsin.compute import Functions
 from tocsin.compute.arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 
 PAIRS = 32
@@ -72,9 +73,10 @@ class Errors:
         return float(known) * self.total
 
 
-def with_reflections(weights: Float32Array) -> Float32Array:
+def with_reflections(weights: Float32Array, compute: Functions) -> Float32Array:
     """Pseudo-references (N, G), and after them the reflections of the first PAIRS; (N, G + PAIRS)."""
-    return np.ascontiguousarray(np.concatenate([weights, 2 - weights[:, :PAIRS]], axis=1))
+    both: Float32Array = compute.concatenate([weights, 2 - weights[:, :PAIRS]], 1)
+    return both
 
 
 def first_alarms(records: Records, edges: Int64Array, levels: Float64Array) -> tuple[Int32Array, Int64Array]:
@@ -173,14 +175,6 @@ class Spread:
         log_rate = np.log((self.alarms[chosen].sum(0) + 0.5) / np.maximum(self.tests[chosen].sum(0), 1))
         even: Float64Array = (log_rate[:PAIRS] + log_rate[PAIRS:]) / 2
         return np.asarray(even - even.mean())
-
-
-def first_passages(paths: Float64Array, levels: Float64Array, start: int) -> tuple[BoolArray, Int64Array]:
-    """Whether each path passes its test's level only from test `start` on, and the tests that it makes from there."""
-    above = paths > levels
-    rang = above.any(1)
-    last = np.where(rang, above.argmax(1), paths.shape[1] - 1)
-    return rang & (last >= start), np.maximum(last - start + 1, 0)
 
 
 def points_to_halve(errors: Errors, points: int) -> int | None:

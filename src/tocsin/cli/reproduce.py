@@ -12,6 +12,7 @@ import typer
 from rich.markdown import Markdown
 
 from tocsin.cli import common
+from tocsin.compute import Backend, load
 from tocsin.errors import InputError
 from tocsin.experiments.base import Options
 from tocsin.experiments.catalogue import EXPERIMENTS, GROUPS
@@ -36,6 +37,9 @@ Seed = typer.Option(metavar="N", help="Another seed gives another sample of conf
 Workers = typer.Option(metavar="N", help="Processes; their number changes nothing in the results. Default: all cores.")
 Fresh = typer.Option("--fresh", help="Measure everything again instead of going on from the ledger.")
 DrawOnly = typer.Option("--draw-only", help="Measure nothing: draw again from the tables in FOLDER.")
+Computes = typer.Option(
+    metavar="NAME", help="numba (CPUs), torch (a GPU, if there is one, shared by all workers) or numpy (slow)."
+)
 Data = typer.Option(metavar="FOLDER", help="Images for 'imaging': a copy of Camelyon17-WILDS, or the BreaKHis tiles.")
 
 
@@ -49,6 +53,7 @@ def command(
     fresh: Annotated[bool, Fresh] = False,
     draw_only: Annotated[bool, DrawOnly] = False,
     data: Annotated[Path | None, Data] = None,
+    backend: Annotated[Backend, Computes] = "numba",
     as_json: Annotated[bool, common.JSON] = False,
 ) -> None:
     """placeholder"""
@@ -60,7 +65,8 @@ def command(
     if any(EXPERIMENTS[each].has_figures for each in names):
         require_matplotlib()  # told before hours of work, not after
     output = output or Path("reproduced-quick" if quick else "reproduced")
-    laboratory = Laboratory(output, workers=workers, fresh=fresh)
+    load(backend)  # what is missing is told now
+    laboratory = Laboratory(output, workers=workers, fresh=fresh, backend=backend)
     for each in names:
         began = time.perf_counter()
         experiment = EXPERIMENTS[each]
@@ -101,4 +107,5 @@ Examples:
   tocsin reproduce table1 --quick
   tocsin reproduce intervals
   tocsin reproduce imaging --data camelyon17_v1.0
+  tocsin reproduce table1 --backend torch --workers 12
 """

@@ -1,35 +1,134 @@
-"""The few hot functions, each written twice with one signature: `numpy_` to read, `numba_` to run."""
+"""The few hot functions, each with one signature: `numpy_` to read, `numba_` for CPUs, `torch_` for GPUs."""
 
 from __future__ import annotations
 
+import ctypes
+import functools
 import importlib
-from typing import Any, Literal, get_args
+import importlib.util
+import os
+import sys
+from typing import Any, Literal, cast, get_args
 
-from tocsin.errors import InputError
+import numpy as np
 
-Backend = Literal["auto", "numba", "numpy"]
+from tocsin.compute.arrays import Array, Float64Array, Int64Array
+from tocsin.errors import InputError, MissingExtraError
+
+Backend = Literal["auto", "numba", "torch", "numpy"]
+
+TO_DEVICE = frozenset({"put", "uniforms", "integers", "distinct", "references"})
+"""Functions that make arrays out of nothing on the device, and must be told which."""
+
+DRIVERS = ("libcuda.so.1", "nvcuda.dll")
+
+VARIABLE = "TOCSIN_BACKEND"
 
 
 class Functions:
-    """The hot functions of one backend, as attributes. Unlike a module it can be pickled and copied."""
+    """The hot functions of one backend, as attributes. Unlike a module it can be pickled and copied.
 
-    def __init__(self, module: str) -> None:
-        self._module = module
+    Arrays that they take and give are NumPy's, or tensors on the `device`: `put` makes the backend's arrays of NumPy's,
+    `get` NumPy's of the backend's.
+    """
+
+    def __init__(self, backend: str, device: str = "cpu") -> None:
+        self.backend, self.device = backend, device
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
             raise AttributeError(name)
-        function = getattr(importlib.import_module(self._module), name)
+        function = getattr(importlib.import_module(f"tocsin.compute.{self.backend}_"), name)
+        if name in TO_DEVICE:
+            function = functools.partial(function, self.device)
         setattr(self, name, function)  # found at once next time
         return function
 
-    def __reduce__(self) -> tuple[type[Functions], tuple[str]]:
-        return Functions, (self._module,)
+    def __reduce__(self) -> tuple[type[Functions], tuple[str, str]]:
+        return Functions, (self.backend, self.device)
+
+    @property
+    def on_gpu(self) -> bool:
+        return self.device.startswith("cuda")
+
+    @property
+    def nearby(self) -> Functions:
+        """For work that is too little to be worth the way to a GPU: the CPU's."""
+        return Functions("numba") if self.on_gpu else self
+
+    def __str__(self) -> str:
+        return f"torch on {self.device}" if self.backend == "torch" else self.backend
 
 
-def load(backend: Backend) -> Functions:
-    """The hot functions; numba is imported when the first of them is called, and nowhere earlier."""
+def load(backend: Backend, device: str | None = None) -> Functions:
+    """The hot functions; what they need is imported when the first of them is called, and nowhere earlier.
+
+    device: for 'torch' and 'auto': 'cpu', 'cuda', 'cuda:0', ...; None for a GPU if there is one.
+    The environment variable TOCSIN_BACKEND, if it is set, is what 'auto' stands for.
+    """
+    if backend == "auto":
+        backend = cast(Backend, os.environ.get(VARIABLE, "auto"))
     if backend not in get_args(Backend):
         known = ", ".join(repr(name) for name in get_args(Backend))
         raise InputError(f"backend={backend!r} is unknown; choose one of {known}.")
-    return Functions("tocsin.compute.numpy_" if backend == "numpy" else "tocsin.compute.numba_")
+    if device is not None and not (
+        device == "cpu" or device == "cuda" or (device[:5] == "cuda:" and device[5:].isdigit())
+    ):
+        raise InputError(f"device={device!r} is unknown; choose 'cpu', 'cuda', or 'cuda:0', 'cuda:1', ...")
+    gpu = device is not None and device != "cpu"
+    if backend in ("numba", "numpy"):
+        if gpu:
+            raise InputError(
+                f"backend={backend!r} runs on the CPU, not on {device!r}. Give backend='torch', or 'auto'."
+            )
+        return Functions(backend)
+    if backend == "auto" and not gpu:
+        return Functions("torch", "cuda") if device is None and _gpu_ready() else Functions("numba")
+    if importlib.util.find_spec("torch") is None:
+        raise MissingExtraError("torch", "torch", f"backend={backend!r}" + (f", device={device!r}" if device else ""))
+    if device is None:
+        return Functions("torch", "cuda" if _gpu_ready() else "cpu")
+    if gpu:
+        torch: Any = importlib.import_module("torch")
+        count = torch.cuda.device_count()
+        if int(device[5:] or 0) >= count:
+            raise InputError(
+                f"device={device!r} is not there: PyTorch {torch.__version__} sees {count} GPUs. Give device='cpu', or "
+                "install a driver and a PyTorch that go together."
+            )
+    return Functions("torch", device)
+
+
+def on_host(array: Array) -> Array:
+    """A backend's array as one of NumPy's, whatever the backend."""
+    return array if isinstance(array, np.ndarray) else array.cpu().numpy()
+
+
+def speaking(channels: Array, centre: Float64Array, scale: Float64Array) -> tuple[Float64Array, Int64Array]:
+    """The largest (S^k - centre_k) / scale_k of every row (n, channels), and which channel's it is."""
+    if not isinstance(channels, np.ndarray):
+        spoken: tuple[Float64Array, Int64Array] = Functions("torch").speaking(channels, centre, scale)
+        return spoken
+    scores = (channels - centre) / scale
+    if scores.shape[1] == 1:
+        return scores[:, 0], np.zeros(len(scores), np.int64)
+    loudest: Array = scores.argmax(1)
+    return scores[np.arange(len(scores)), loudest], loudest
+
+
+def _gpu_ready() -> bool:
+    """Whether there is a GPU that PyTorch can use. PyTorch takes seconds to import, so the driver is asked first."""
+    if importlib.util.find_spec("torch") is None:
+        return False
+    if "torch" not in sys.modules and not any(map(_loads, DRIVERS)):
+        return False
+    torch: Any = importlib.import_module("torch")
+    return bool(torch.cuda.is_available())
+
+
+def _loads(library: str) -> bool:
+    try:
+        ctypes.CDLL(library)
+    except OSError:
+        return False
+    return True

@@ -13,6 +13,7 @@ Float32Array = NDArray[np.float32]
 Float64Array = NDArray[np.float64]
 Int32Array = NDArray[np.int32]
 Int64Array = NDArray[np.int64]
+UInt64Array = NDArray[np.uint64]
 
 FARTHEST = 1e15
 """Coordinates in units of the kernel width are cut off here: far enough to be like nothing else, near enough that

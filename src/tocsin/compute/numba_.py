@@ -9,6 +9,23 @@ from __future__ import annotations
 import numpy as np
 
 from tocsin.compute.arrays import Float32Array, Float64Array, Int32Array, Int64Array
+from tocsin.compute.host import (
+    BLOCK_WORK,
+    ROWS,
+    SPREAD_STREAMS,
+    concatenate,
+    first_passages,
+    flat,
+    get,
+    integers,
+    pair_terms,
+    put,
+    quantile,
+    references,
+    stretch_maxima,
+    take,
+    uniforms,
+)
 from tocsin.compute.jit import jit
 from tocsin.compute.numba_features import (
     bumps,
@@ -19,35 +36,55 @@ from tocsin.compute.numba_features import (
 )
 from tocsin.compute.numba_pairs import (
     exponentials,
-    gaussian_block,
     gaussian_observe,
+    gaussian_products,
     gaussian_row_sums,
     pair_advance,
+    pair_bank_step,
     pair_bootstrap_paths,
     pair_split_paths,
 )
 
 __all__ = [
+    "BLOCK_WORK",
+    "ROWS",
+    "SPREAD_STREAMS",
     "bumps",
+    "concatenate",
+    "distinct",
     "distinct_streams",
     "exponentials",
     "feature_advance",
     "feature_bootstrap_paths",
     "feature_split_paths",
-    "gaussian_block",
+    "first_passages",
+    "flat",
     "gaussian_observe",
+    "gaussian_products",
     "gaussian_row_sums",
+    "get",
+    "integers",
     "loudest",
     "mean_distances",
     "pair_advance",
+    "pair_bank_step",
     "pair_bootstrap_paths",
     "pair_split_paths",
+    "pair_terms",
+    "put",
+    "quantile",
     "records",
+    "references",
+    "stretch_maxima",
+    "take",
+    "uniforms",
 ]
 
 
 @jit
-def loudest(channels: Float32Array, centre: Float64Array, scale: Float64Array, ties: Float64Array) -> Float64Array:
+def loudest(
+    channels: Float32Array, centre: Float64Array, scale: Float64Array, ties: Float64Array, grid: float, origin: float
+) -> Float64Array:
     count, paths, tests = channels.shape
     together = paths // ties.shape[0]
     out = np.empty((paths, tests))
@@ -58,17 +95,22 @@ def loudest(channels: Float32Array, centre: Float64Array, scale: Float64Array, t
                 score = (np.float64(channels[k, p, t]) - middle) / size
                 if k == 0 or score > out[p, t]:
                     out[p, t] = score
+        if grid > 0:
+            for t in range(np.uintp(tests)):
+                out[p, t] = np.rint((out[p, t] - origin) / grid) * grid + origin
         for t in range(np.uintp(tests)):
             out[p, t] += ties[p // together, t]
     return out
 
 
 @jit
-def records(paths: Float64Array, edges: Int64Array) -> tuple[Int32Array, Int32Array, Int32Array, Float64Array]:
+def records(
+    paths: Float64Array, edges: Int64Array, floors: Float64Array
+) -> tuple[Int32Array, Int32Array, Int32Array, Float64Array]:
     size = 0
     for p in range(paths.shape[0]):
         for b in range(edges.size - 1):
-            best = -np.inf
+            best = floors[b]
             for t in range(edges[b], edges[b + 1]):
                 if paths[p, t] > best:
                     best = paths[p, t]
@@ -78,7 +120,7 @@ def records(paths: Float64Array, edges: Int64Array) -> tuple[Int32Array, Int32Ar
     size = 0
     for p in range(paths.shape[0]):
         for b in range(edges.size - 1):
-            best = -np.inf
+            best = floors[b]
             for t in range(edges[b], edges[b + 1]):
                 if paths[p, t] > best:
                     best = paths[p, t]
@@ -99,3 +141,7 @@ def distinct_streams(uniforms: Float64Array, n: int) -> Int32Array:
             deck[t], deck[other] = deck[other], deck[t]
             streams[p, t] = deck[t]
     return streams
+
+
+def distinct(device: str, rng: np.random.Generator, count: int, shape: tuple[int, int]) -> Int32Array:
+    return distinct_streams(rng.random(shape), count)

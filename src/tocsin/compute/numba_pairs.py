@@ -10,6 +10,9 @@ from tocsin.compute.jit import LANES, distance_strip, distance_tile, exact, floa
 STRIP = 4 * LANES
 CHUNK = 8 * STRIP
 
+SUMMED = 2048
+"""Columns multiplied in float32 before the sum moves to float64."""
+
 
 @exact
 def exponential(x: np.float32) -> np.float32:
@@ -69,6 +72,15 @@ def _total(values: Float32Array, row: int, start: int, stop: int) -> float:
 
 
 @jit
+def _weighted_total(values: Float32Array, weights: Float32Array, row: int, start: int, size: int) -> float:
+    total = 0.0
+    first = np.uintp(start)
+    for j in range(np.uintp(size)):
+        total += np.float64(values[row, j] * weights[row, first + j])
+    return total
+
+
+@jit
 def _leave_out(kernels: Float32Array, start: int, stop: int, size: int) -> None:
     for w in range(kernels.shape[0]):
         for j in range(max(start, 0), min(stop, size)):
@@ -76,8 +88,14 @@ def _leave_out(kernels: Float32Array, start: int, stop: int, size: int) -> None:
 
 
 @jit
-def gaussian_row_sums(
-    points: Float32Array, count: int, queries: Float32Array, own: Int64Array, guard: int, multipliers: Float32Array
+def _row_sums(
+    points: Float32Array,
+    count: int,
+    queries: Float32Array,
+    own: Int64Array,
+    guard: int,
+    multipliers: Float32Array,
+    weights: Float32Array,
 ) -> Float64Array:
     n = queries.shape[1]
     sums = np.zeros((multipliers.size, n))
@@ -92,7 +110,10 @@ def gaussian_row_sums(
             if own[q] >= 0:
                 _leave_out(kernels, own[q] - guard - start, own[q] + guard + 1 - start, size)
             for w in range(multipliers.size):
-                sums[w, q] += _total(kernels, w, 0, size)
+                if weights.size:
+                    sums[w, q] += _weighted_total(kernels, weights, w, start, size)
+                else:
+                    sums[w, q] += _total(kernels, w, 0, size)
     return sums
 
 
@@ -106,20 +127,50 @@ def gaussian_observe(
     own: Int64Array,
     guard: int,
     multipliers: Float32Array,
+    weights: Float32Array,
 ) -> tuple[Float32Array, Float64Array]:
     n, d = queries.shape
     block = np.empty((d, n), np.float32)
     for i in range(n):
         for k in range(d):
             block[k, i] = min(max((queries[i, k] - centre[k]) * scale, -FARTHEST), FARTHEST)
-    linear = gaussian_row_sums(points, count, block, own, guard, multipliers)
+    linear = _row_sums(points, count, block, own, guard, multipliers, weights)
     for i in range(n):
-        met = count
-        if own[i] >= 0:
+        met = 1 if weights.size else count
+        if own[i] >= 0 and not weights.size:
             met -= min(own[i] + guard, count - 1) - max(own[i] - guard, 0) + 1
         for w in range(multipliers.size):
             linear[w, i] *= -2.0 / met
     return block, linear
+
+
+def gaussian_row_sums(
+    points: Float32Array,
+    count: int,
+    queries: Float32Array,
+    own: Int64Array,
+    guard: int,
+    multipliers: Float32Array,
+    weights: Float32Array,
+) -> Float64Array:
+    return _row_sums(points, count, np.ascontiguousarray(queries), own, guard, multipliers, weights)
+
+
+def gaussian_products(
+    points: Float32Array,
+    count: int,
+    queries: Float32Array,
+    own: Int64Array,
+    guard: int,
+    multipliers: Float32Array,
+    weights: Float32Array,
+) -> Float64Array:
+    queries = np.ascontiguousarray(queries)
+    total = np.zeros((multipliers.size, queries.shape[1], weights.shape[1]))
+    for first in range(0, count, SUMMED):
+        last = min(first + SUMMED, count)
+        total += gaussian_block(points, first, last, queries, own, guard, multipliers) @ weights[first:last]
+    return total
 
 
 @jit
@@ -341,9 +392,9 @@ def pair_advance(
     block_linear: Float64Array,
     start: int,
     stop: int,
-    out: Float64Array,
-) -> None:
+) -> Float64Array:
     widths, widest, capacity = multipliers.size, windows[-1], ahead.shape[1]
+    out = np.empty((stop - start, (widths + (typical >= 0)) * windows.size))
     squares = np.empty(capacity + STRIP, np.float32)
     kernels = np.empty((widths, capacity), np.float32)
     position = cursor[0]
@@ -386,3 +437,59 @@ def pair_advance(
                 end = begin
         position += 1
     cursor[0] = position
+    return out
+
+
+@jit
+def pair_bank_step(
+    buffer: Float32Array,
+    ahead: Float32Array,
+    linear: Float64Array,
+    position: Int64Array,
+    filled: Int64Array,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    offset: Float64Array,
+    typical: int,
+    chosen: Int64Array,
+    start: int,
+    stop: int,
+    block: Float32Array,
+    block_linear: Float64Array,
+) -> Float64Array:
+    widths, widest = multipliers.size, windows[-1]
+    out = np.empty((stop - start, (widths + (typical >= 0)) * windows.size))
+    squares = np.empty(widest + STRIP, np.float32)
+    kernels = np.empty((widths, widest), np.float32)
+    for q in range(start, stop):
+        s = chosen[q]
+        own, place = buffer[s], position[s]
+        for j in range(0, widest, STRIP):
+            distance_strip(own, j, block, q, squares, 0, j)
+        _all_widths(squares, 0, widest, multipliers, kernels)
+        count = min(filled[s] + 1, widest)
+        for w in range(widths):
+            for j in range(np.uintp(widest)):
+                ahead[s, w, j] += kernels[w, j]
+            ahead[s, w, place] = 0
+            linear[s, w, place] = block_linear[w, q]
+            pairs, mean, age = 0.0, 0.0, 0
+            for v in range(windows.size):
+                window = windows[v]
+                while age < window:
+                    j = place - age
+                    if j < 0:
+                        j += widest
+                    pairs += np.float64(ahead[s, w, j])
+                    mean += linear[s, w, j]
+                    age += 1
+                full = count >= window
+                value = offset[w] + 2 * pairs / (window * (window - 1)) + mean / window
+                out[q - start, w * windows.size + v] = value if full else np.nan
+                if w == typical:
+                    value = offset[w] + mean / window / 2
+                    out[q - start, widths * windows.size + v] = value if full else np.nan
+        for k in range(own.shape[0]):
+            own[k, place] = block[k, q]
+        position[s], filled[s] = (place + 1) % widest, count
+    return out

@@ -11,6 +11,7 @@ from itertools import pairwise
 import numpy as np
 
 from tocsin.compute.arrays import FARTHEST, Array, Float32Array, Float64Array, Int32Array, Int64Array
+from tocsin.compute.host import *  # noqa: F403  (arrays and random numbers, as all CPU backends have them)
 
 
 def exponentials(x: Float32Array) -> Float32Array:
@@ -32,14 +33,38 @@ def _expanded(multipliers: Float32Array) -> list[float]:
 
 
 def gaussian_row_sums(
-    points: Float32Array, count: int, queries: Float32Array, own: Int64Array, guard: int, multipliers: Float32Array
+    points: Float32Array,
+    count: int,
+    queries: Float32Array,
+    own: Int64Array,
+    guard: int,
+    multipliers: Float32Array,
+    weights: Float32Array,
 ) -> Float64Array:
-    """sum of k_w(x_i, queries[:, q]) over the first `count` columns of points, as `gaussian_block`; (widths, n)."""
+    """sum of k_w(x_i, queries[:, q]) over the first `count` columns of points, as `gaussian_block`; (widths, n).
+
+    weights: of the points, (widths, count); all 1 if it is empty.
+    """
     sums = np.empty((len(multipliers), queries.shape[1]))
     for q in range(queries.shape[1]):
         one = slice(q, q + 1)
-        sums[:, q] = gaussian_block(points, 0, count, queries[:, one], own[one], guard, multipliers)[:, 0].sum(-1)
+        row = gaussian_block(points, 0, count, queries[:, one], own[one], guard, multipliers)[:, 0]
+        sums[:, q] = (row * weights).sum(-1) if weights.size else row.sum(-1)
     return sums
+
+
+def gaussian_products(
+    points: Float32Array,
+    count: int,
+    queries: Float32Array,
+    own: Int64Array,
+    guard: int,
+    multipliers: Float32Array,
+    weights: Float32Array,
+) -> Float64Array:
+    """The kernel matrix of `gaussian_block` times weights (count, G) of the points; (widths, n, G)."""
+    block = gaussian_block(points, 0, count, queries, own, guard, multipliers)
+    return block.astype(np.float64) @ weights
 
 
 def gaussian_observe(
@@ -51,12 +76,18 @@ def gaussian_observe(
     own: Int64Array,
     guard: int,
     multipliers: Float32Array,
+    weights: Float32Array,
 ) -> tuple[Float32Array, Float64Array]:
-    """New points (n, d), centred and scaled to (d, n), and -2 c of each: minus twice its mean kernel; (widths, n)."""
+    """New points (n, d), centred and scaled to (d, n), and -2 c of each: minus twice its mean kernel; (widths, n).
+
+    weights: as in `gaussian_row_sums`; with them c is the weighted sum.
+    """
     with np.errstate(over="ignore"):
         scaled = np.clip((queries - centre) * scale, -FARTHEST, FARTHEST)
     block = np.ascontiguousarray(scaled.T.astype(np.float32))
-    sums = gaussian_row_sums(points, count, block, own, guard, multipliers)
+    sums = gaussian_row_sums(points, count, block, own, guard, multipliers, weights)
+    if weights.size:
+        return block, -2 * sums
     left_out = np.minimum(own + guard, count - 1) - np.maximum(own - guard, 0) + 1
     return block, -2 * sums / np.where(own >= 0, count - left_out, count)
 
@@ -171,14 +202,14 @@ def pair_advance(
     block_linear: Float64Array,
     start: int,
     stop: int,
-    out: Float64Array,
-) -> None:
-    """Append the columns start..stop of `block` to the recent points and write each one's channels to `out`.
+) -> Float64Array:
+    """Append the columns start..stop of `block` to the recent points; each one's channels, (stop - start, rows).
 
     buffer (d, capacity + padding) holds recent points up to column `cursor[0]`; ahead[w, i] is the sum of k_w between
     point i and those after it; linear[w, i] is -2 c(x_i). When the buffer is full its tail moves to the front.
     """
     widest, capacity = int(windows[-1]), ahead.shape[1]
+    out = np.empty((stop - start, (len(multipliers) + (typical >= 0)) * len(windows)))
     position = cursor[0]
     for i in range(start, stop):
         if position == capacity:
@@ -200,6 +231,49 @@ def pair_advance(
                 value = np.append(value, (offset + mean / 2)[typical])
             out[i - start, v :: len(windows)] = value if position >= window else np.nan
     cursor[0] = position
+    return out
+
+
+def pair_bank_step(
+    buffer: Float32Array,
+    ahead: Float32Array,
+    linear: Float64Array,
+    position: Int64Array,
+    filled: Int64Array,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    offset: Float64Array,
+    typical: int,
+    chosen: Int64Array,
+    start: int,
+    stop: int,
+    block: Float32Array,
+    block_linear: Float64Array,
+) -> Float64Array:
+    """`pair_advance` of many streams by one point each: column q of `block` enters the windows of stream chosen[q].
+
+    Every stream has a ring of W = max(windows) places: buffer (S, d, W + padding), ahead and linear (S, widths, W);
+    position (S,): the place of the oldest point, which the new one takes; filled (S,): points that are there.
+    Returns the channels of the streams chosen[start:stop]; (stop - start, rows).
+    """
+    widest = int(windows[-1])
+    out = np.full((stop - start, (len(multipliers) + (typical >= 0)) * len(windows)), np.nan)
+    for q in range(start, stop):
+        s = chosen[q]
+        place, points = position[s], buffer[s, :, :widest]
+        ahead[s] += _gaussian(points.T, block[:, q : q + 1].T, multipliers)[:, :, 0]
+        ahead[s, :, place], linear[s, :, place], points[:, place] = 0, block_linear[:, q], block[:, q]
+        position[s], filled[s] = (place + 1) % widest, min(filled[s] + 1, widest)
+        for v, window in enumerate(windows):
+            if filled[s] >= window:
+                inside = (place - np.arange(window)) % widest
+                pairs = 2 * ahead[s][:, inside].sum(1, dtype=np.float64) / (window * (window - 1))
+                mean = linear[s][:, inside].mean(1)
+                value = offset + pairs + mean
+                if typical >= 0:
+                    value = np.append(value, (offset + mean / 2)[typical])
+                out[q - start, v :: len(windows)] = value
+    return out
 
 
 def bumps(points: Float64Array, centres: Float64Array, width: float, factor: Float64Array) -> Float64Array:
@@ -305,14 +379,21 @@ def feature_advance(
     cursor[0] = position
 
 
-def loudest(channels: Float32Array, centre: Float64Array, scale: Float64Array, ties: Float64Array) -> Float64Array:
-    """max_k (S^k - centre_k) / scale_k, from (K, P m, T), plus `ties` (P, T) of each m paths in a row; (P m, T)."""
-    scores = (channels - centre[:, None, None]) / scale[:, None, None]
-    return np.asarray(scores.max(0) + np.repeat(ties, channels.shape[1] // len(ties), axis=0))
+def loudest(
+    channels: Float32Array, centre: Float64Array, scale: Float64Array, ties: Float64Array, grid: float, origin: float
+) -> Float64Array:
+    """max_k (S^k - centre_k) / scale_k, from (K, P m, T), plus `ties` (P, T) of each m paths in a row; (P m, T).
+
+    grid, origin: the maximum is first put on a grid of this width that has a line at `origin`; 0 for none.
+    """
+    scores = ((channels - centre[:, None, None]) / scale[:, None, None]).max(0)
+    if grid:
+        scores = np.round((scores - origin) / grid) * grid + origin
+    return np.asarray(scores + np.repeat(ties, channels.shape[1] // len(ties), axis=0))
 
 
-def records(paths: Float64Array, edges: Int64Array) -> tuple[Array, Array, Array, Array]:
-    """Where each path reaches a new maximum within each stretch edges[b] <= test < edges[b + 1].
+def records(paths: Float64Array, edges: Int64Array, floors: Float64Array) -> tuple[Array, Array, Array, Array]:
+    """Where each path reaches a new maximum within each stretch edges[b] <= test < edges[b + 1] that exceeds floors[b].
 
     Returns path, stretch, step (1 for the stretch's first test) and value of every record, path by path.
     """
@@ -320,9 +401,9 @@ def records(paths: Float64Array, edges: Int64Array) -> tuple[Array, Array, Array
     for p, path in enumerate(paths):
         for b, (start, stop) in enumerate(pairwise(edges)):
             best = np.maximum.accumulate(path[start:stop])
-            new = np.flatnonzero(np.concatenate([[True], best[1:] > best[:-1]]))
+            new = np.flatnonzero(np.concatenate([[True], best[1:] > best[:-1]]) & (best > floors[b]))
             found.extend((p, b, int(i) + 1, float(best[i])) for i in new)
-    path, stretch, step, value = (np.array(column) for column in zip(*found, strict=True))
+    path, stretch, step, value = np.array(found, dtype=np.float64).reshape(-1, 4).T
     return path.astype(np.int32), stretch.astype(np.int32), step.astype(np.int32), value
 
 
@@ -336,3 +417,8 @@ def distinct_streams(uniforms: Float64Array, n: int) -> Int32Array:
             deck[t], deck[other] = deck[other], deck[t]
         streams[p] = deck[: len(row)]
     return streams
+
+
+def distinct(device: str, rng: np.random.Generator, count: int, shape: tuple[int, int]) -> Int32Array:
+    """Streams of distinct whole numbers below `count`, in random order."""
+    return distinct_streams(rng.random(shape), count)

@@ -16,6 +16,7 @@ from itertools import cycle
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
+from tocsin.compute import VARIABLE, Backend
 from tocsin.errors import InputError, TocsinError
 from tocsin.execution import available_cores
 from tocsin.experiments import provenance
@@ -32,12 +33,19 @@ class Laboratory:
     workers: processes; by default one per core. Their number changes nothing in the results.
     progress: whether to show bars on standard error; by default, on a terminal.
     fresh: do everything again.
+    backend: what computes. Backends draw random numbers of their own, so each has results of its own.
     """
 
     def __init__(
-        self, folder: Path, *, workers: int | None = None, progress: bool | None = None, fresh: bool = False
+        self,
+        folder: Path,
+        *,
+        workers: int | None = None,
+        progress: bool | None = None,
+        fresh: bool = False,
+        backend: Backend = "numba",
     ) -> None:
-        self.folder = folder
+        self.folder, self._backend = folder, backend
         self._workers = workers or len(available_cores())
         self._progress, self._fresh = progress, fresh
         self._redone: set[str] = set()
@@ -46,7 +54,8 @@ class Laboratory:
     def run(self, experiment: Experiment, options: Options) -> Tables:
         """Measure, and write the tables."""
         self.origins = set()
-        tables = experiment.measure(options, self._perform)
+        with _environment({VARIABLE: self._backend}):
+            tables = experiment.measure(options, self._perform)
         commits, machines = (", ".join(sorted(set(names))) for names in zip(*self.origins, strict=True))
         for name, table in tables.items():
             origin: Row = {"seed": options.seed, "commit": commits, "machine": machines}
@@ -67,18 +76,22 @@ class Laboratory:
 
     def _performed(self, ledger: Ledger, what: str, units: Sequence[Unit]) -> list[Result]:
         if self._fresh:
-            for key in {unit.key for unit in units} - self._redone:  # once, though several experiments share work
+            for key in {self._key(unit) for unit in units} - self._redone:
                 ledger.forget(key)
                 self._redone.add(key)
-        missing = [unit for unit in units if unit.key not in ledger]
+        missing = [unit for unit in units if self._key(unit) not in ledger]
         commit, machine = provenance.commit(), provenance.machine()
         with progress_bar(what, self._progress) as report:
             report(len(units) - len(missing), len(units))
             for number, (unit, result, seconds) in enumerate(self._results(missing), len(units) - len(missing) + 1):
-                ledger.add(unit.key, result, commit=commit, machine=machine, seconds=seconds)
+                ledger.add(self._key(unit), result, commit=commit, machine=machine, seconds=seconds)
                 report(number, len(units))
-        self.origins |= {ledger.origin(unit.key) for unit in units}
-        return [ledger[unit.key] for unit in units]
+        self.origins |= {ledger.origin(self._key(unit)) for unit in units}
+        return [ledger[self._key(unit)] for unit in units]
+
+    def _key(self, unit: Unit) -> str:
+        """What a piece of work is known by."""
+        return unit.key if self._backend == "numba" else f"{unit.key} {self._backend}"
 
     def _results(self, units: Sequence[Unit]) -> Iterator[tuple[Unit, Result, float]]:
         """As they come."""

@@ -32,7 +32,7 @@ class Reference:
     @classmethod
     def prepare(cls, points: Float64Array, centres: Float64Array, window: int, rng: np.random.Generator) -> Reference:
         """As the library's MMD() and LSDD() do, with centres that are not among the points."""
-        functions = compute.load("auto")
+        functions = compute.load("numba")
         width = median_distance(points, rng)
         products = bumps_products(centres, width)
         plain = Bumps(centres, width, np.eye(len(centres)), functions)(points)
@@ -107,7 +107,7 @@ def without_replacement(
     rng: np.random.Generator, count: int, window: int, samples: int
 ) -> tuple[Float32Array, Int64Array]:
     """W points, and all the others."""
-    chosen = compute.load("auto").distinct_streams(rng.random((samples, window)), count).astype(np.int64)
+    chosen = compute.load("numba").distinct_streams(rng.random((samples, window)), count).astype(np.int64)
     counts = np.ones((samples, count), np.float32)
     np.put_along_axis(counts, chosen, 0.0, axis=1)
     return counts, chosen

@@ -46,6 +46,7 @@ class Setting:
 
     guard: reference points that are no further apart in time than this are never compared with each other. Those that
         are drawn into a null stream resemble their neighbours in time, if the stream has a memory.
+    tensor: the reference points on a GPU, if that is where they came from.
     """
 
     windows: tuple[int, ...]
@@ -54,6 +55,7 @@ class Setting:
     rng: np.random.Generator
     progress: Progress = no_progress
     guard: int = 0
+    tensor: Any = None
 
     def map(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
         """The function of every item, on all workers, reporting progress."""

@@ -94,9 +94,10 @@ class PreparedCustom:
         windows = self.setting.windows
 
         def paths(streams: Streams) -> Float32Array:
-            count, length = streams.points.shape
+            drawn = self.setting.compute.get(streams.points).astype(np.int64)
+            count, length = drawn.shape
             out = np.empty((len(windows), count, length - windows[-1] + 1), np.float32)
-            for p, stream in enumerate(streams.points.astype(np.int64)):
+            for p, stream in enumerate(drawn):
                 compared, arrivals = reference(stream), choose(self.points, stream)
                 for v, window in enumerate(windows):
                     for test in range(out.shape[2]):

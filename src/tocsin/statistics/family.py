@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from tocsin.compute import Functions, on_host
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin.samplers import Streams
 from tocsin.statistics.base import Channel, Live, NullPaths, Parts, Points, Prepared, snapshot
@@ -14,20 +15,27 @@ from tocsin.statistics.base import Channel, Live, NullPaths, Parts, Points, Prep
 class PreparedFamily:
     """Prepared statistics that share one reference and one set of null streams."""
 
-    def __init__(self, members: list[Prepared]) -> None:
-        self.members = members
+    def __init__(self, members: list[Prepared], compute: Functions) -> None:
+        self.members, self._compute = members, compute
         self.channels: tuple[Channel, ...] = sum((member.channels for member in members), ())
         self.bootstraps = all(member.bootstraps for member in members)
         self.compares_points = any(member.compares_points for member in members)
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
-        return _together([member.bootstrap_paths(weights) for member in self.members])
+        return self._together([member.bootstrap_paths(weights) for member in self.members])
 
     def split_paths(self) -> NullPaths:
-        return _together([member.split_paths() for member in self.members])
+        return self._together([member.split_paths() for member in self.members])
 
     def direct_paths(self) -> NullPaths:
-        return _together([member.direct_paths() for member in self.members])
+        return self._together([member.direct_paths() for member in self.members])
+
+    def _together(self, paths: list[NullPaths]) -> NullPaths:
+        def family(streams: Streams) -> Float32Array:
+            channels: Float32Array = self._compute.concatenate([member(streams) for member in paths])
+            return channels
+
+        return family if len(paths) > 1 else paths[0]
 
     def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
         """By the first statistic that can tell."""
@@ -43,6 +51,7 @@ class LiveFamily:
     def __init__(self, members: list[Live]) -> None:
         self.members = members
         self.channels: tuple[Channel, ...] = sum((member.channels for member in members), ())
+        self.takes_tensors = all(getattr(member, "takes_tensors", False) for member in members)
 
     def observe(self, points: Points, own: Int64Array | None) -> list[Any]:
         return [member.observe(points, own) for member in self.members]
@@ -56,7 +65,7 @@ class LiveFamily:
         parts: dict[int, Float64Array] = {}
         try:
             for i in sorted(range(len(self.members)), key=lambda i: not self.members[i].may_fail):
-                parts[i] = self.members[i].advance(observed[i], start, stop)
+                parts[i] = on_host(self.members[i].advance(observed[i], start, stop))
         except BaseException:
             for member, state in zip(fragile, before, strict=True):
                 member.resume(state)
@@ -76,10 +85,3 @@ class LiveFamily:
 
     def parts(self) -> Parts:
         return {str(i): member.parts() for i, member in enumerate(self.members)}
-
-
-def _together(paths: list[NullPaths]) -> NullPaths:
-    def family(streams: Streams) -> Float32Array:
-        return np.concatenate([member(streams) for member in paths])
-
-    return family if len(paths) > 1 else paths[0]

@@ -51,12 +51,13 @@ class PreparedFeatures:
         values = features.map(points)
         self.centre = values.mean(0)
         self.values = values - self.centre
+        self._values = setting.compute.put(self.values)
         self.channels = tuple(Channel(features.name, window) for window in setting.windows)
 
     def split_paths(self) -> NullPaths:
         def paths(streams: Streams) -> Float32Array:
             out: Float32Array = self.setting.compute.feature_split_paths(
-                self.values, streams.points, self.setting.window_array, self.features.signed
+                self._values, streams.points, self.setting.window_array, self.features.signed
             )
             return out
 
@@ -64,6 +65,7 @@ class PreparedFeatures:
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
         """As `mmd_gaussian.bootstrap_terms` with the kernel psi(x)'psi(y), and the diagonal that a square includes."""
+        weights = self.setting.compute.get(weights)
         values, counts, signed = self.values, weights.astype(np.float64), self.features.signed
         n, guard = len(values), self.setting.guard
         norms = (values**2).sum(1)
@@ -88,9 +90,11 @@ class PreparedFeatures:
         return self._drawn(np.zeros(len(self.values)), np.zeros(1), linear[None])
 
     def _drawn(self, excess: Float64Array, offset: Float64Array, linear: Float64Array) -> NullPaths:
+        excess, offset, linear = (self.setting.compute.put(array) for array in (excess, offset, linear))
+
         def paths(streams: Streams) -> Float32Array:
             out: Float32Array = self.setting.compute.feature_bootstrap_paths(
-                self.values, streams.points, streams.copies, self.setting.window_array, excess, offset, linear,
+                self._values, streams.points, streams.copies, self.setting.window_array, excess, offset, linear,
                 0.0 if self.features.signed else 1.0,
             )  # fmt: skip
             return out

@@ -21,6 +21,9 @@ RELATIVE_DIFFERENCE = 0.2
 
 BOOTSTRAPS = 500
 
+MANY = 1024
+"""Points that are worth the way to a GPU."""
+
 
 @dataclass(frozen=True)
 class LSDD:
@@ -96,7 +99,8 @@ class Bumps:
     compute: Functions
 
     def __call__(self, points: Float64Array) -> Float64Array:
-        bumps: Float64Array = self.compute.bumps(points, self.centres, self.width, self.factor)
+        compute = self.compute if len(points) >= MANY else self.compute.nearby
+        bumps: Float64Array = compute.bumps(compute.put(points), self.centres, self.width, self.factor)
         return bumps
 
 

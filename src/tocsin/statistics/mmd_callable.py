@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -11,8 +12,8 @@ from tocsin.errors import InputError
 from tocsin.kernels import Kernel
 from tocsin.samplers import Streams
 from tocsin.statistics.base import Channel, NullPaths, Parts, Points, Setting, choose
-from tocsin.statistics.mmd_gaussian import bootstrap_terms, direct_terms, pair_paths
-from tocsin.statistics.neighbours import centred, mean_pair
+from tocsin.statistics.mmd_gaussian import PairTerms, bootstrap_terms, direct_terms, pair_paths
+from tocsin.statistics.neighbours import centred, mean_pair, others
 
 LARGEST = 20_000
 """A function cannot be compiled into the simulation, so its kernel matrix is kept while fitting: 4 N^2 bytes."""
@@ -44,14 +45,15 @@ class PreparedCallable:
         self.diagonal = np.diag(self.table).astype(np.float64)[None]
         np.fill_diagonal(self.table, 0)
         self.row_sums = _without_neighbours(self.table, setting.guard).sum(1, dtype=np.float64)[None]
-        self._no_points = np.zeros((len(points), 1), np.float32)
+        self._table = setting.compute.put(self.table)
+        self._no_points = setting.compute.put(np.zeros((len(points), 1), np.float32))
         self._one_width = np.ones(1, np.float32)
 
     def split_paths(self) -> NullPaths:
         def paths(streams: Streams) -> Float32Array:
             out: Float32Array = self.setting.compute.pair_split_paths(
                 self._no_points,
-                self.table,
+                self._table,
                 streams.points,
                 self.setting.window_array,
                 self._one_width,
@@ -63,19 +65,26 @@ class PreparedCallable:
         return paths
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
-        guard = self.setting.guard
-        products = (_without_neighbours(self.table, guard) @ weights).astype(np.float64)[None]
-        terms = bootstrap_terms(products, self.row_sums, weights, guard)
-        return pair_paths(self._no_points, self.table, terms, self._one_width, self.setting, typical=-1)
+        compute, counts = self.setting.compute, self.setting.compute.get(weights)
+        products = (_without_neighbours(self.table, self.setting.guard) @ counts).astype(np.float64)[None]
+        terms = bootstrap_terms(compute.put(products), self.row_sums, weights, self.setting)
+        return self._drawn(terms)
 
     def direct_paths(self) -> NullPaths:
         everyone = self.table.sum(1, dtype=np.float64)[None]
-        terms = direct_terms(everyone, self.diagonal, mean_pair(self.row_sums, self.setting.guard))
-        return pair_paths(self._no_points, self.table, terms, self._one_width, self.setting, typical=-1)
+        offset = mean_pair(self.row_sums, self.setting.guard)
+        return self._drawn(direct_terms(everyone, self.diagonal, offset, self.setting))
+
+    def _drawn(self, terms: PairTerms) -> NullPaths:
+        return pair_paths(self._no_points, self._table, terms, self._one_width, self.setting, typical=-1)
 
     def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
         kernel = np.where(first == second, self.diagonal[0][first], self.table[first, second])
-        return centred(kernel, self.row_sums[0], first, second, self.setting.guard)
+        return centred(kernel, self._mean_kernels, first, second)
+
+    @cached_property
+    def _mean_kernels(self) -> Float64Array:
+        return np.asarray(self.row_sums[0] / others(len(self.points), self.setting.guard))
 
     def live(self, kept: Int64Array | None) -> CallableLive:
         points, sums, guard = self.points, self.row_sums, self.setting.guard

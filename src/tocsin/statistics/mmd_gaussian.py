@@ -18,20 +18,20 @@ from tocsin.statistics.neighbours import centred, mean_pair, near, others
 PADDING = 64
 """Hot functions read whole strips of this many columns."""
 
-QUERIES = 256
-"""Rows of the kernel matrix that one piece of work computes."""
-
-COLUMNS = 2048
-"""Columns multiplied in float32 before the sum moves to float64."""
+NEARBY_WORK = 2**26
+"""Coordinates to compare that are not worth the way to a GPU: a CPU is done with them sooner."""
 
 LIKE_PAIRS = 1.0
 """A window in which not even one pair of points is alike at some width can ring only by accident: in many dimensions
 narrow widths would add false alarms that the others must make up for, and no power."""
 
+SHORT = 256
+"""Observations whose windows a CPU compares sooner than a GPU."""
+
 TYPICAL = 1
 """The place of the median among the default widths, widest first."""
 
-NO_TABLE = np.empty((0, 0), np.float32)
+NO_TABLE = NO_WEIGHTS = np.empty((0, 0), np.float32)
 
 
 class PreparedGaussian:
@@ -52,8 +52,12 @@ class PreparedGaussian:
         self.scaled = ScaledPoints(centre, widths)
         self.points = self.scaled(points)
         self.multipliers = self.scaled.multipliers
-        self._columns = _columns(self.points)
-        self.row_sums = self._own_row_sums(self.points, self._columns, setting.guard)
+        if setting.tensor is None:
+            self._rows, self._columns = setting.compute.put(self.points), setting.compute.put(_columns(self.points))
+        else:
+            self._rows = setting.compute.scaled(setting.tensor, self.scaled.centre, self.scaled.scale)
+            self._columns = self._rows.T.contiguous()
+        self.row_sums = self._own_row_sums(self._columns, len(points), setting.guard)
         heard = np.ones((len(widths), len(setting.windows)), dtype=bool)
         typical = -1
         if default:
@@ -69,7 +73,7 @@ class PreparedGaussian:
     def split_paths(self) -> NullPaths:
         def paths(streams: Streams) -> Float32Array:
             out: Float32Array = self.setting.compute.pair_split_paths(
-                self.points, NO_TABLE, streams.points, self.setting.window_array, self.multipliers, self.row_sums,
+                self._rows, NO_TABLE, streams.points, self.setting.window_array, self.multipliers, self.row_sums,
                 self.family.typical,
             )  # fmt: skip
             return self.family.choose(out)
@@ -77,59 +81,65 @@ class PreparedGaussian:
         return paths
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
-        return self._drawn(bootstrap_terms(self._products(weights), self.row_sums, weights, self.setting.guard))
+        return self._drawn(bootstrap_terms(self._products(weights), self.row_sums, weights, self.setting))
 
     def direct_paths(self) -> NullPaths:
         guard = self.setting.guard
-        everyone = self._own_row_sums(self.points, self._columns, guard=0) if guard else self.row_sums
-        return self._drawn(direct_terms(everyone, np.ones_like(everyone), mean_pair(self.row_sums, guard)))
+        everyone = self._own_row_sums(self._columns, len(self.points), guard=0) if guard else self.row_sums
+        offset = mean_pair(self.row_sums, guard)
+        return self._drawn(direct_terms(everyone, np.ones_like(everyone), offset, self.setting))
 
     def _drawn(self, terms: PairTerms) -> NullPaths:
-        paths = pair_paths(self.points, NO_TABLE, terms, self.multipliers, self.setting, typical=self.family.typical)
+        paths = pair_paths(self._rows, NO_TABLE, terms, self.multipliers, self.setting, typical=self.family.typical)
         return lambda streams: self.family.choose(paths(streams))
 
     def _products(self, weights: Float32Array) -> Float64Array:
         """K times the weights, at every width; (widths, N, G)."""
         compute, n = self.setting.compute, len(self.points)
 
-        def rows(start: int) -> Float64Array:
-            own = np.arange(start, min(start + QUERIES, n))
-            queries = np.ascontiguousarray(self.points[own].T)
-            total = np.zeros((len(self.multipliers), len(own), weights.shape[1]))
-            for first in range(0, n, COLUMNS):
-                last = min(first + COLUMNS, n)
-                block = compute.gaussian_block(
-                    self._columns, first, last, queries, own, self.setting.guard, self.multipliers
-                )
-                total += block @ weights[first:last]
-            return total
+        def some(start: int) -> Float64Array:
+            own = np.arange(start, min(start + compute.ROWS, n))
+            products: Float64Array = compute.gaussian_products(
+                self._columns, n, self._columns[:, start : start + len(own)], own, self.setting.guard,
+                self.multipliers, weights,
+            )  # fmt: skip
+            return products
 
-        return np.concatenate(self.setting.map(rows, range(0, n, QUERIES)), axis=1)
+        products: Float64Array = compute.concatenate(self.setting.map(some, range(0, n, compute.ROWS)), 1)
+        return products
 
-    def _own_row_sums(self, points: Float32Array, columns: Float32Array, guard: int) -> Float64Array:
+    def _own_row_sums(self, columns: Float32Array, count: int, guard: int) -> Float64Array:
         """sum_{|i - j| > guard} k(x_i, x_j) for every j, at every width; (widths, N)."""
+        compute = self.setting.compute
 
         def some(start: int) -> Float64Array:
-            own = np.arange(start, min(start + QUERIES, len(points)))
-            sums: Float64Array = self.setting.compute.gaussian_row_sums(
-                columns, len(points), np.ascontiguousarray(points[own].T), own, guard, self.multipliers
+            own = np.arange(start, min(start + compute.ROWS, count))
+            sums: Float64Array = compute.get(
+                compute.gaussian_row_sums(
+                    columns, count, columns[:, start : start + len(own)], own, guard, self.multipliers, NO_WEIGHTS
+                )
             )
             return sums
 
-        return np.concatenate(self.setting.map(some, range(0, len(points), QUERIES)), axis=1)
+        return np.concatenate(self.setting.map(some, range(0, count, compute.ROWS)), axis=1)
 
     def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
         """At the median width, or the widest if widths were given."""
         w = max(self.family.typical, 0)
-        squares = ((self.points[first].astype(np.float64) - self.points[second]) ** 2).sum(1)
+        differences = self.points[first] - self.points[second]
+        squares = np.einsum("ij,ij->i", differences, differences)
         kernel = np.exp(-squares * (self.scaled.widths[0] / self.scaled.widths[w]) ** 2)
-        return centred(kernel, self.row_sums[w], first, second, self.setting.guard)
+        return centred(kernel, self._mean_kernels[w], first, second)
+
+    @cached_property
+    def _mean_kernels(self) -> Float64Array:
+        return self.row_sums / others(len(self.points), self.setting.guard)
 
     def live(self, kept: Int64Array | None) -> GaussianLive:
         points, sums = self.points, self.row_sums
         if kept is not None:
             points = self.points[kept]
-            sums = self._own_row_sums(points, _columns(points), self.setting.guard)
+            sums = self._own_row_sums(self.setting.compute.put(_columns(points)), len(kept), self.setting.guard)
         offset = mean_pair(sums, self.setting.guard)
         return GaussianLive(points, offset, self.scaled, self.family, self.setting.guard, self.setting.compute)
 
@@ -150,9 +160,11 @@ class GaussianLive:
     ) -> None:
         self.channels, windows = family.channels, family.windows
         self.points, self.offset, self.scaled, self.family, self.guard = points, offset, scaled, family, guard
-        self._compute, self._executor, self._scale = compute, Threads(), scaled.scale
-        self._windows, self._multipliers = np.array(windows, dtype=np.int64), scaled.multipliers
+        self.compute, self._nearby, self.executor, self.scale = compute, compute.nearby, Threads(), scaled.scale
+        self.windows, self.multipliers = np.array(windows, dtype=np.int64), scaled.multipliers
         self._columns, self._stranger = _columns(points), np.array([-1])
+        self._few = NEARBY_WORK // points.size
+        self.takes_tensors = compute.on_gpu
         capacity, widths = 4 * windows[-1], len(scaled.widths)
         self._buffer = np.zeros((points.shape[1], capacity + PADDING), np.float32)
         self._ahead = np.zeros((widths, capacity), np.float32)
@@ -164,27 +176,38 @@ class GaussianLive:
             own = self._stranger
         elif own is None:
             own = np.full(len(points), -1)
+        compute, columns = self.compute, self._columns_on_device
+        if compute.on_gpu and len(points) <= self._few and isinstance(points, np.ndarray):
+            compute, columns = self._nearby, self._columns
 
         def some(start: int) -> tuple[Float32Array, Float64Array]:
-            rows = slice(start, start + QUERIES)
-            observed: tuple[Float32Array, Float64Array] = self._compute.gaussian_observe(
-                self._columns, len(self.points), points[rows], self.scaled.centre, self._scale, own[rows],
-                self.guard, self._multipliers,
+            rows = slice(start, start + compute.ROWS)
+            observed: tuple[Float32Array, Float64Array] = compute.gaussian_observe(
+                columns, len(self.points), points[rows], self.scaled.centre, self.scale, own[rows],
+                self.guard, self.multipliers, NO_WEIGHTS,
             )  # fmt: skip
             return observed
 
-        if len(points) <= QUERIES:
+        if len(points) <= compute.ROWS:
             return some(0)
-        blocks, linear = zip(*self._executor.map(some, range(0, len(points), QUERIES)), strict=True)
-        return np.concatenate(blocks, axis=1), np.concatenate(linear, axis=1)
+        blocks, linear = zip(*self.executor.map(some, range(0, len(points), compute.ROWS)), strict=True)
+        return compute.concatenate(blocks, 1), compute.concatenate(linear, 1)
+
+    @cached_property
+    def _columns_on_device(self) -> Float32Array:
+        columns: Float32Array = self.compute.put(self._columns)
+        return columns
 
     def advance(self, observed: tuple[Float32Array, Float64Array], start: int, stop: int) -> Float64Array:
-        out = np.empty((stop - start, self.family.rows))
-        self._compute.pair_advance(
-            self._buffer, self._ahead, self._linear, self._position, self._windows, self._multipliers, self.offset,
-            self.family.typical, *observed, start, stop, out,
+        if stop - start <= SHORT and self.compute.on_gpu:
+            observed = self.compute.get(observed[0][:, start:stop]), self.compute.get(observed[1][:, start:stop])
+            start, stop = 0, stop - start
+        compute = self._nearby if isinstance(observed[0], np.ndarray) else self.compute
+        rows: Float64Array = compute.pair_advance(
+            self._buffer, self._ahead, self._linear, self._position, self.windows, self.multipliers, self.offset,
+            self.family.typical, *observed, start, stop,
         )  # fmt: skip
-        return self.family.choose(out, axis=1)
+        return self.family.choose(rows, axis=1)
 
     def clear(self) -> None:
         self._position[0] = 0
@@ -251,18 +274,19 @@ class Family:
         return slice(len(self.windows) > 1, None)
 
     @cached_property
-    def _places(self) -> Int64Array | None:
+    def _places(self) -> list[int] | None:
         """The row of every channel; None where they are all rows in order."""
+        heard: list[int] = self.heard.tolist()
         if self.typical < 0:
-            return None if len(self.heard) == self.rows else self.heard
-        typicality = np.arange(self.rows - len(self.windows), self.rows)
-        return np.concatenate([self.heard, typicality, typicality[self._longer]])
+            return None if len(heard) == self.rows else heard
+        typicality = list(range(self.rows - len(self.windows), self.rows))
+        return [*heard, *typicality, *typicality[self._longer]]
 
     def choose(self, rows: Array, axis: int = 0) -> Array:
         """The channels, from all rows; `axis` is that of the rows, 0 or 1."""
         if self._places is None:
             return rows
-        chosen: Array = rows.take(self._places, axis)
+        chosen: Array = rows[self._places] if axis == 0 else rows[:, self._places]
         if self.typical >= 0:
             first = len(self.heard) + len(self.windows)
             more = chosen[first:] if axis == 0 else chosen[:, first:]
@@ -280,25 +304,24 @@ class PairTerms:
     neutral: Float32Array
 
 
-def bootstrap_terms(products: Float64Array, row_sums: Float64Array, weights: Float32Array, guard: int) -> PairTerms:
+def bootstrap_terms(
+    products: Float64Array, row_sums: Float64Array, weights: Float32Array, setting: Setting
+) -> PairTerms:
     """A^g = v'Kv / (N^2 - v'v) and c_j^g = (K v)_j / (N - v_j), v the counts of pseudo-reference g; products is K v.
 
     No point meets itself, neither in the pseudo-reference nor, drawn twice, in the window: there the pair takes the
     value whose centred kernel is 0. With a guard, K has no entries of points that are close in time, and in the
     denominators v_j is the sum of v over the points close to j.
     """
-    n, close = len(weights), near(weights, guard)
-    offset = np.einsum("ng,wng->wg", weights, products) / (n**2 - (weights * close).sum(0))
-    linear = (-2 * products / (n - close)).transpose(2, 0, 1)
-    mean = row_sums / others(n, guard)
-    neutral = 2 * mean - mean.mean(1, keepdims=True)
-    return PairTerms(offset, np.ascontiguousarray(linear, dtype=np.float32), neutral.astype(np.float32))
+    mean = row_sums / others(len(weights), setting.guard)
+    return PairTerms(*setting.compute.pair_terms(products, mean, weights, near(weights, setting.guard)))
 
 
-def direct_terms(row_sums: Float64Array, diagonal: Float64Array, offset: Float64Array) -> PairTerms:
+def direct_terms(row_sums: Float64Array, diagonal: Float64Array, offset: Float64Array, setting: Setting) -> PairTerms:
     """The reference itself, and kernels as they are; diagonal is k(x_i, x_i), (widths, N); offset (widths,)."""
     linear = (-2 * (row_sums + diagonal) / row_sums.shape[1])[None]
-    return PairTerms(offset[:, None], linear.astype(np.float32), diagonal.astype(np.float32))
+    put = setting.compute.put
+    return PairTerms(put(offset[:, None]), put(linear.astype(np.float32)), put(diagonal.astype(np.float32)))
 
 
 def pair_paths(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from tocsin.compute import on_host
 from tocsin.compute.arrays import Array, Float64Array, Int64Array
 
 
@@ -16,8 +17,8 @@ def others(count: int, guard: int) -> Int64Array:
 def near(weights: Array, guard: int) -> Float64Array:
     """The sum of the weights (N, G) over the points no further than `guard` from each."""
     if guard == 0:
-        return weights.astype(np.float64)
-    n = len(weights)
+        return weights.astype(np.float64) if isinstance(weights, np.ndarray) else weights.double()
+    weights, n = on_host(weights), len(weights)
     total = np.concatenate([np.zeros((1, weights.shape[1])), np.cumsum(weights, axis=0, dtype=np.float64)])
     place = np.arange(n)
     within: Float64Array = total[np.minimum(place + guard, n - 1) + 1] - total[np.maximum(place - guard, 0)]
@@ -34,10 +35,9 @@ def near_products(values: Float64Array, weights: Float64Array, guard: int) -> Fl
     return total
 
 
-def centred(kernel: Array, row_sums: Float64Array, first: Int64Array, second: Int64Array, guard: int) -> Float64Array:
-    """k(x_i, x_j) less the mean kernels of i and of j with others, plus the mean of all; row_sums (N,)."""
-    mean = row_sums / others(len(row_sums), guard)
-    return np.asarray(kernel - mean[first] - mean[second] + mean.mean(), dtype=np.float64)
+def centred(kernel: Array, means: Float64Array, first: Int64Array, second: Int64Array) -> Float64Array:
+    """k(x_i, x_j) less the mean kernels of i and of j with others, plus the mean of all; means (N,)."""
+    return np.asarray(kernel - means[first] - means[second] + means.mean(), dtype=np.float64)
 
 
 def mean_pair(row_sums: Float64Array, guard: int) -> Float64Array:

@@ -1,0 +1,281 @@
+"""Many streams at once: one detector, one reference, a window for each stream."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections import deque
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+
+from tocsin import compute, storage, validation
+from tocsin.calibration.normalise import hashed
+from tocsin.calibration.result import Calibration
+from tocsin.compute.arrays import BoolArray, Float64Array, Int64Array
+from tocsin.detector import Detector, places_of
+from tocsin.errors import InputError
+from tocsin.explanation import Explanation
+from tocsin.outcomes import Outcome, Outcomes
+from tocsin.samplers import InBlocks, Singly, Source
+from tocsin.statistics.mmd_bank import GaussianBank
+from tocsin.statistics.mmd_gaussian import GaussianLive
+
+BANK = 12
+"""What a seed is for, among the parts of a detector's life."""
+
+STARTS, MOST_TRIES = 1024, 1000
+"""Quiet windows of reference points, drawn once, that runs begin with; and how often those that ring are redrawn."""
+
+
+class DetectorBank:
+    """Watches many streams that one detector was fitted for, all of them a step at a time.
+
+    Every stream has a window, a clock and alarms of its own; they share the reference and its thresholds. A step of ten
+    thousand streams costs little more than comparing ten thousand observations with the reference.
+
+    Parameters
+    ----------
+    detector
+        A fitted detector whose only statistic is MMD with Gaussian kernels (the default). It is not changed.
+    streams
+        How many.
+    ert_bank
+        A promise for all streams together: steps of the whole bank between false alarms of any stream, on average, if
+        the streams do not depend on each other. None: each stream rings once in the detector's `ert` observations.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> detector = Detector(ert=500, window=10, seed=1).fit(rng.normal(size=(200, 2)))
+    >>> bank = DetectorBank(detector, streams=3)
+    >>> for _ in range(20):
+    ...     outcomes = bank.update(rng.normal(size=(3, 2)) + [[0], [0], [3]])
+    >>> bank.alarms_.tolist()
+    [False, False, True]
+    """
+
+    def __init__(self, detector: Detector, streams: int, *, ert_bank: float | None = None) -> None:
+        count = validation.positive_integer("streams", streams)
+        if count is None:
+            raise InputError("streams=None: say how many streams the bank watches.")
+        self._fitted, live = detector._ready(), _gaussian(detector)
+        self.detector, self.streams, self.ert_bank = detector, count, ert_bank
+        self._calibration = _aimed(self._fitted.calibration, count, ert_bank)
+        self._windows = GaussianBank(live, count)
+        self._time, self._run, self._rang = (np.zeros(count, np.int64) for _ in range(3))
+        self._heard = np.zeros((count, 2))  # statistic and channel of each stream's alarm
+        self._starts = self._quiet_starts(live) if self._fitted.start == "warm" else None
+        self._begin(np.arange(count))
+
+    # Watching
+
+    def update(self, block: Any, streams: Any = None, *, reset_on_alarm: bool = False) -> Outcomes:
+        """Take in one observation of every stream, or of those named, and test each.
+
+        Parameters
+        ----------
+        block
+            A row for each stream.
+        streams
+            Numbers of the streams that the rows belong to, each at most once. Default: all, in order.
+        reset_on_alarm
+            Whether streams that ring start a new run.
+        """
+        fitted, chosen = self._fitted, self._named(streams)
+        points = self.detector._taken_in(fitted, block)
+        if len(points) != len(chosen):
+            raise InputError(
+                f"The block has {len(points)} rows for {len(chosen)} streams; it must have one for each. To update "
+                "some of the streams, name them: update(block, streams=[...])."
+            )
+        channels = fitted.live.channels
+        values = self._windows.step(chosen, points) if len(chosen) else np.empty((0, len(channels)))
+        self._time[chosen] += 1
+        time, thresholds = self._time[chosen], self._calibration.thresholds
+        test = time if fitted.start == "warm" else time - fitted.windows[-1]
+        threshold = np.where(test >= 0, thresholds[np.clip(test, 0, len(thresholds) - 1)], np.nan)
+        coins = hashed(fitted.seed, chosen + 1, self._run[chosen], time)
+        statistic, loudest = fitted.normaliser.statistics(values, coins)
+        statistic = np.where(test >= 0, statistic, np.nan)
+        alarm = statistic > threshold
+        first = alarm & (self._rang[chosen] == 0)
+        self._rang[chosen[first]] = time[first]
+        self._heard[chosen[first]] = np.column_stack([statistic[first], loudest[first]])
+        if reset_on_alarm:
+            self.reset(chosen[alarm])
+        return Outcomes(time, alarm, statistic, threshold, loudest, channels, self._calibration.curve)
+
+    def reset(self, streams: Any = None) -> None:
+        """Start new runs: of all streams, or of those named."""
+        chosen = self._named(streams)
+        self._run[chosen] += 1
+        self._begin(chosen)
+
+    def explain(self, stream: int) -> Explanation:
+        """What the alarm of a stream's present run means; see `Detector.explain`. Call it while the window shows it."""
+        from tocsin.explaining.alarm import Alarm  # needs scipy, which watching does not
+
+        s = int(self._named([stream])[0])
+        window, time = self._windows.recent(s), int(self._time[s])
+        begun = max(len(window) - time, 0)
+        fitted = replace(
+            self._fitted,
+            calibration=self._calibration,
+            run=int(self._run[s]),
+            time=time,
+            alarm=self._alarm(s),
+            recent=deque(window[begun:]),
+            begun_with=window[:begun] if begun else None,
+        )
+        return Alarm.of(fitted).explain()
+
+    def _alarm(self, s: int) -> Outcome | None:
+        """The alarm of a stream's present run."""
+        if not self._rang[s]:
+            return None
+        time, (statistic, channel) = int(self._rang[s]), self._heard[s].tolist()
+        test = time if self._fitted.start == "warm" else time - self._fitted.windows[-1]
+        curve, threshold = self._calibration.curve, self._calibration.threshold_of(test)
+        rarity = curve.rarity(statistic) if curve else math.nan
+        return Outcome(time, True, statistic, threshold, rarity, self._fitted.live.channels[int(channel)])
+
+    def _named(self, streams: Any) -> Int64Array:
+        if streams is None:
+            return np.arange(self.streams)
+        chosen = np.asarray(streams)
+        if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+            raise InputError(f"streams={streams!r}: give the numbers of streams, whole numbers from 0 on, in a list.")
+        chosen = chosen.astype(np.int64)
+        unknown = chosen[(chosen < 0) | (chosen >= self.streams)]
+        if len(unknown):
+            raise InputError(f"There is no stream {unknown[0]}; they are numbered 0 to {self.streams - 1}.")
+        if len(np.unique(chosen)) < len(chosen):
+            raise InputError(
+                "A stream is named twice. Each takes one observation in a step; give the second in a step of its own."
+            )
+        return chosen
+
+    # Starting
+
+    def _begin(self, chosen: Int64Array) -> None:
+        self._time[chosen], self._rang[chosen] = 0, 0
+        if self._starts is None:
+            self._windows.clear(chosen)
+        elif len(chosen):
+            drawn = hashed(self._fitted.seed, chosen + 1, self._run[chosen], np.zeros(len(chosen), np.int64))
+            self._windows.copy(chosen, self._starts, (drawn * STARTS).astype(np.int64))
+
+    def _quiet_starts(self, live: GaussianLive) -> GaussianBank:
+        """Windows of reference points, drawn as null streams are, whose own test is quiet."""
+        fitted, starts, waiting = self._fitted, GaussianBank(live, STARTS), np.arange(STARTS)
+        calibration, count = fitted.calibration, len(fitted.reference)
+        source: Source = Singly(count)
+        if calibration.block > 1:
+            assert fitted.edges is not None
+            source = InBlocks(fitted.edges, calibration.block, calibration.guard)
+        rng = np.random.default_rng([fitted.seed, BANK])
+        for _ in range(MOST_TRIES):
+            drawn = source.distinct(rng, len(waiting), fitted.windows[-1], compute.load("numba"))
+            values = starts.fill(waiting, fitted.reference, drawn.astype(np.int64), places_of(fitted))
+            statistic, _ = fitted.normaliser.statistics(values, rng.random(len(waiting)))
+            waiting = waiting[statistic > self._calibration.thresholds[0]]
+            if not len(waiting):
+                return starts
+        raise InputError(
+            "Windows drawn from the reference go on ringing at once, so no quiet start exists: an expected run time of "
+            f"{self._calibration.ert:g} is too small for this reference. Ask for a longer one, or start='cold'."
+        )
+
+    # What is known
+
+    @property
+    def calibration_(self) -> Calibration:
+        """What the thresholds of each stream rest on."""
+        return self._calibration
+
+    @property
+    def thresholds_(self) -> Float64Array:
+        """Thresholds of a stream's first, second, ... test; the last holds from then on."""
+        return self._calibration.thresholds.copy()
+
+    @property
+    def alarms_(self) -> BoolArray:
+        """Which streams have rung in their present run."""
+        return self._rang > 0
+
+    @property
+    def time_(self) -> Int64Array:
+        """Observations of each stream in its present run."""
+        return self._time.copy()
+
+    @property
+    def run_(self) -> Int64Array:
+        """How many runs of each stream came before its present one."""
+        return self._run.copy()
+
+    def __repr__(self) -> str:
+        promise = f"once in {self._calibration.ert:g} observations of each stream"
+        if self.ert_bank is not None:
+            promise = f"once in {self.ert_bank:g} steps of all together ({self._calibration.ert:.4g} of each)"
+        rang = int(self.alarms_.sum())
+        return f"<DetectorBank of {self.streams} streams, ringing {promise}; on {self._live.compute}; {rang} have rung>"
+
+    @property
+    def _live(self) -> GaussianLive:
+        return self._windows.live
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the bank, its detector and every stream's place included, to one file; whole or not at all."""
+        bank = {
+            "streams": self.streams,
+            "ert_bank": self.ert_bank,
+            "time": self._time,
+            "run": self._run,
+            "rang": self._rang,
+            "heard": self._heard,
+            "windows": self._windows.state(),
+        }
+        storage.write(path, {**self.detector._content(), "kind": type(self).__name__, "bank": bank})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a bank; it goes on where it was saved."""
+        content = storage.read(path, cls.__name__)
+        saved = content["bank"]
+        bank = cls(Detector._of(content, path), saved["streams"], ert_bank=saved["ert_bank"])
+        bank._time, bank._run, bank._rang, bank._heard = (saved[name] for name in ("time", "run", "rang", "heard"))
+        bank._windows.resume(saved["windows"])
+        return bank
+
+
+def _gaussian(detector: Detector) -> GaussianLive:
+    members = detector._ready().live.members
+    if len(members) == 1 and isinstance(members[0], GaussianLive):
+        return members[0]
+    names = ", ".join(sorted({channel.statistic for channel in detector.channels_}))
+    raise InputError(
+        f"A bank steps MMD with Gaussian kernels, alone; this detector has {names}. Fit Detector(ert, MMD()), or keep "
+        "a detector for each stream."
+    )
+
+
+def _aimed(calibration: Calibration, streams: int, ert_bank: float | None) -> Calibration:
+    """With thresholds for each stream that keep a promise for all."""
+    if ert_bank is None:
+        return calibration
+    together = validation.expected_run_time(ert_bank, 1)
+    # Streams are quiet together with probability (1 - 1 / each)^streams.
+    each = -1 / math.expm1(math.log1p(-1 / together) / streams)
+    if calibration.references == "direct" and each > calibration.nominal:
+        raise InputError(
+            f"ert_bank={ert_bank:g} needs an expected run time of {each:.4g} for each of {streams} streams, and the "
+            "reference has so few distinct values that thresholds cannot be extrapolated. Fit the detector with "
+            f"ert={each:.4g}, and leave ert_bank out."
+        )
+    if calibration.curve is None or calibration.mode == "fixed":
+        raise InputError("ert_bank needs a detector that keeps a promise: fit it with calibration='steady'.")
+    return replace(calibration.aimed_at(each * calibration.nominal / calibration.ert), ert=each)

@@ -1,0 +1,49 @@
+"""Between host and device, and within the device's memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from tocsin.compute.arrays import Array
+
+Tensor = Any
+
+SHARE = 0.4
+"""The part of the device's free memory that is planned for."""
+
+HOST_BYTES = 2**28
+"""What is planned for on a CPU."""
+
+
+def put(device: str, array: Any) -> Tensor:
+    return torch.as_tensor(array, device=device)
+
+
+def get(array: Any) -> Array:
+    return array.cpu().numpy() if isinstance(array, torch.Tensor) else np.asarray(array)
+
+
+def free_bytes(device: torch.device) -> int:
+    if device.type != "cuda":
+        return HOST_BYTES
+    free, _ = torch.cuda.mem_get_info(device)
+    kept = torch.cuda.memory_reserved(device) - torch.cuda.memory_allocated(device)
+    return int(SHARE * (free + kept))
+
+
+def in_pieces(function: Callable[[int, int], None], count: int, bytes_each: float, device: torch.device) -> None:
+    """function(start, stop) over 0 to `count`, as many at a time as fit into memory; half as many if they do not."""
+    size, start = max(1, min(count, int(free_bytes(device) / bytes_each))), 0
+    while start < count:
+        try:
+            function(start, min(start + size, count))
+            start += size
+        except torch.OutOfMemoryError:
+            if size == 1:
+                raise
+            size //= 2
+            torch.cuda.empty_cache()
