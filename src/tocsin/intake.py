@@ -25,6 +25,7 @@ from tocsin.tables import (
     is_frame,
     must_have,
     named_row,
+    numbered,
     one_row,
     unnamed,
     values_of,
@@ -35,11 +36,6 @@ PIECES = 20
 
 REPRESENTATION = 11
 """What a seed is for, among the parts of a detector's life."""
-
-
-def numbered(count: int) -> tuple[str, ...]:
-    """Names for columns that have none."""
-    return tuple(str(i + 1) for i in range(count))
 
 
 @dataclass(frozen=True, eq=False)
@@ -235,14 +231,14 @@ class Tabular:
     def many(self, block: Any) -> Float64Array:
         table = as_table(block, self.columns.ignores, self.columns.expected)
         if table is None:
-            block = validation._plain_array(block) if _is_tensor_or_sparse(block) else block
+            block = validation.plain_array(block) if _is_tensor_or_sparse(block) else block
             if hasattr(block, "__len__") and len(block) == 0:
                 return np.empty((0, self.columns.width))
             table = unnamed(block, self.names)
         return self.columns.encode(table)
 
     def one(self, x: Any) -> Float64Array:
-        x = validation._plain_array(x) if _is_tensor_or_sparse(x) else x
+        x = validation.plain_array(x) if _is_tensor_or_sparse(x) else x
         row = named_row(x, self.names, self.columns.ignores)
         quickly = None if isinstance(row, Table) else self.columns.encode_record(row)
         if quickly is not None:

@@ -27,7 +27,7 @@ VALUE_COPIES = 20
 def reference_points(reference: Any, *, objects_allowed: bool) -> Any:
     """The reference as a float64 array (N, d), or, for statistics that take them, a list of objects."""
     if hasattr(reference, "toarray"):
-        reference = _plain_array(reference)
+        reference = plain_array(reference)
     sizeless = (
         not hasattr(reference, "__len__") or np.ndim(reference if isinstance(reference, np.ndarray) else [0]) == 0
     )
@@ -39,7 +39,7 @@ def reference_points(reference: Any, *, objects_allowed: bool) -> Any:
     if len(reference) == 0:
         raise InputError("The reference is empty; it must hold observations from the time when all was well.")
     try:
-        array = _plain_array(reference)
+        array = plain_array(reference)
         numeric = array.dtype.kind in "biuf" and array.ndim >= 1
     except ValueError:
         numeric = False
@@ -236,7 +236,7 @@ def _number(name: str, value: Any) -> float:
 
 def _numbers(values: Any) -> Float64Array:
     try:
-        array = _plain_array(values)
+        array = plain_array(values)
         if array.dtype.kind in "biuf":
             # In one layout, and writeable: compiled functions would be compiled anew for any other.
             return np.require(array, np.float64, ["C", "W"])
@@ -247,7 +247,7 @@ def _numbers(values: Any) -> Float64Array:
     )
 
 
-def _plain_array(values: Any) -> Any:
+def plain_array(values: Any) -> Any:
     """As NumPy has it: tensors leave their device and their graph, sparse rows get their zeros."""
     if hasattr(values, "detach"):
         values = values.detach().cpu()

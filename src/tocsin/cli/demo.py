@@ -14,6 +14,7 @@ from tocsin.cli import common, describe
 from tocsin.cli.plot import plot
 from tocsin.compute.arrays import Float64Array
 from tocsin.detector import Detector
+from tocsin.wording import counted
 
 SEED = 0
 ERT = 5000
@@ -77,7 +78,7 @@ def command(files: Annotated[Path | None, Files] = None) -> None:
             ("1 fit", f"{REFERENCE:,} readings from a time when all was well ({seconds:.1f} s)"),
             ("  promise", describe.promise(detector)),
             ("  precision", describe.precision(detector)),
-            ("2 watch", f"{BEFORE} more good readings: {describe.counted(false, 'false alarm')}"),
+            ("2 watch", f"{BEFORE} more good readings: {counted(false, 'false alarm')}"),
             ("  change", f"the valve sticks after reading {BEFORE}"),
             ("3 alarm", f"at reading {alarm}, {alarm - BEFORE} after the change ({outcomes[alarm - 1].channel})"),
         ],

@@ -18,6 +18,7 @@ from tocsin.intake import Tabular
 from tocsin.outcomes import Outcome
 from tocsin.statistics.base import Channel
 from tocsin.tables import OTHERS, Column
+from tocsin.wording import rounded
 
 MOST_NAMES = 12
 """Names of columns shown."""
@@ -56,15 +57,6 @@ def promise(detector: Detector) -> str:
     if calibration.guarantee is not None:
         average = f"or more, with a probability of {calibration.guarantee:.3g} over reference sets"
     return f"when nothing changes, one false alarm in {ert} observations {average}, at a constant rate{cold}"
-
-
-def counted(number: int, thing: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "row"), counted(2000, "row")
-    ('1 row', '2,000 rows')
-    """
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def listed(items: Iterable[object]) -> str:
@@ -142,18 +134,6 @@ def sampling(detector: Detector) -> str:
 def run_time(nominal: float, ert: float) -> str:
     """What thresholds are set for: the promise to the letter, or, with a guarantee, about how much more."""
     return count(ert) if nominal == ert else rounded(nominal)
-
-
-def rounded(number: float) -> str:
-    """Three digits are enough of a number that is not known better.
-
-    >>> rounded(1234.5), rounded(0.0123456)
-    ('1,230', '0.0123')
-    """
-    if not math.isfinite(number) or number <= 0:
-        return f"{number:g}"
-    digits = 2 - math.floor(math.log10(number))
-    return f"{round(number, digits):,.10g}"
 
 
 def method(detector: Detector) -> str:

@@ -17,6 +17,7 @@ from tocsin.cli import describe
 from tocsin.cli.actions import Actions
 from tocsin.cli.live import View, by_chance
 from tocsin.outcomes import Outcome, Outcomes
+from tocsin.wording import counted, rounded
 
 Explanation = dict[str, Any]
 
@@ -59,7 +60,7 @@ class Report:
         self.alarms += 1
         now = datetime.now().astimezone()
         values = f"statistic {outcome.statistic:.5g} > threshold {outcome.threshold:.5g} ({outcome.channel})"
-        rarity = f"by chance once in {describe.rounded(outcome.rarity)} rows"
+        rarity = f"by chance once in {rounded(outcome.rarity)} rows"
         facts = {
             "event": "alarm",
             "detector": self.detector,
@@ -93,7 +94,7 @@ class Report:
             return
         stopped = "Stopped after " if interrupted else ""
         self._print(
-            f"{stopped}{describe.counted(self.rows, 'row')}: {describe.counted(self.alarms, 'alarm')}, where chance "
+            f"{stopped}{counted(self.rows, 'row')}: {counted(self.alarms, 'alarm')}, where chance "
             f"alone would give {by_chance(self.rows, self.ert)}."
         )
         if saved_to is not None:
