@@ -171,3 +171,14 @@ def test_a_table_in_words() -> None:
     assert "off" in moved.after
     assert {example.values["state"] for example in explanation.recent} == {"off"}
     assert {example.values["state"] for example in explanation.missed} == {"on"}
+
+
+def test_a_number_at_its_median_is_shown_in_an_example() -> None:
+    """It is not taken for missing, though another column of its row is, which the reference never lacks."""
+    flow = np.random.default_rng(0).normal(50, 4, 201)
+    reference = [{"flow": x, "state": "on"} for x in flow.tolist()]
+    detector = Detector(200, window=10, interval=False, sampler=Independent(), paths=500, seed=1)
+    detector.fit(reference, progress=False)
+    detector.update_until_alarm([{"flow": float(np.median(flow)), "state": None}] * 20)
+    shown = detector.explain().recent[0].values
+    assert shown == {"flow": f"{np.median(flow):.4g}", "state": "missing"}

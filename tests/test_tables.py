@@ -533,6 +533,19 @@ def test_far_numbers_are_drawn_in() -> None:
     assert KNEE < far < 3 * KNEE
 
 
+def test_a_number_at_the_median_is_not_missing() -> None:
+    """Though it is 0 spreads away from it, and another column of its row has a gap where the reference has none."""
+    columns = of({"x": [1, 2, 2, 2, 3] * 4, "gaps": [None, 1.0, 2.0, 3.0, 4.0] * 4, "word": ["a", "b"] * 10})
+    record = {"x": 2, "gaps": 2.5, "word": None}
+    encoded = columns.encode(table([record]))
+    (shown,) = columns.decode(encoded)
+    assert shown == {"x": 2.0, "gaps": 2.5, "word": None}
+    quick = columns.encode_record(record)
+    assert quick is not None
+    assert quick.tobytes() == encoded.tobytes()
+    assert (encoded[0, :-1] ** 2).sum() == 0
+
+
 def test_a_clock_is_not_watched() -> None:
     """Times that never go back say when rows came; if they do, or if it is said so, they are data."""
     clock = [NOON + 5 * i * HOUR for i in range(20)]
