@@ -67,6 +67,10 @@ class Fitted(Generic[C]):
 
     def remember(self, points: Points) -> None:
         """Keep the latest points, apart from arrays that may change."""
+        if len(points) == 1:
+            point = points[0]
+            self.recent.append(point.copy() if isinstance(point, np.ndarray) else point)
+            return
         latest = points[-self.recent.maxlen :] if len(points) else points  # type: ignore[operator]
         self.recent.extend(latest.copy())
 
@@ -280,6 +284,14 @@ class Watcher(Generic[C]):
     def alarm_(self) -> Outcome | None:
         """This run's first alarm; None while it is quiet."""
         return self._ready().alarm
+
+    @property
+    def recent_(self) -> Points:
+        """The latest points of this run, oldest first: up to two widest windows of them."""
+        fitted = self._ready()
+        if isinstance(fitted.reference, np.ndarray):
+            return np.array(fitted.recent).reshape(-1, fitted.reference.shape[1])
+        return list(fitted.recent)
 
     def __repr__(self) -> str:
         defaults = {name: parameter.default for name, parameter in signature(type(self)).parameters.items()}

@@ -166,7 +166,7 @@ class Gathered:
         """Columns in the reference and since the change began: those that changed, or the first two."""
         detector = self.detector
         columns = explanation.changed[:MOST_COMPARED] or explanation.columns[:2]
-        recent = list(detector._ready().recent)
+        recent = detector.recent_
         since = recent[-min(explanation.outcome.time - explanation.began.time + 1, len(recent)) :]
         found = {}
         for name in (column.name for column in columns):
