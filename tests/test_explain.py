@@ -29,6 +29,11 @@ STATISTICS: dict[str, Statistic] = {
 }
 
 
+def alike(X: Any, Y: Any) -> Float64Array:
+    """A kernel of words, by their lengths."""
+    return np.array([[0.5 ** abs(len(x) - len(y)) for y in Y] for x in X])
+
+
 def rang(statistic: Statistic, start: Any = "warm", before: Float64Array = QUIET) -> Detector:
     """A detector that rang at a shift of the second column, after 15 quiet observations."""
     detector = Detector(
@@ -126,10 +131,6 @@ def test_an_alarm_at_once() -> None:
 
 def test_objects() -> None:
     """With a kernel there are onset and examples, but no columns; a function of two samples says nothing."""
-
-    def alike(X: Any, Y: Any) -> Float64Array:
-        return np.array([[0.5 ** abs(len(x) - len(y)) for y in Y] for x in X])
-
     reference = ["a" * int(size) for size in np.random.default_rng(0).integers(1, 4, 100)]
     options: dict[str, Any] = {"window": 5, "interval": False, "sampler": Independent(), "seed": 1}
     detector = Detector(50, MMD(alike), paths=300, **options).fit(reference, progress=False)
@@ -182,3 +183,62 @@ def test_a_number_at_its_median_is_shown_in_an_example() -> None:
     detector.update_until_alarm([{"flow": float(np.median(flow)), "state": None}] * 20)
     shown = detector.explain().recent[0].values
     assert shown == {"flow": f"{np.median(flow):.4g}", "state": "missing"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "how"), [(0.2, 0.9, "missing more often"), (0.8, 0.1, "missing less often")]
+)
+@pytest.mark.parametrize("kind", ["number", "category"])
+def test_gaps_are_told_as_such(kind: str, before: float, after: float, how: str) -> None:
+    """A column whose gaps alone changed is neither higher nor lower."""
+    rng = np.random.default_rng(0)
+
+    def rows(count: int, missing: float) -> list[dict[str, Any]]:
+        ages: list[Any] = (
+            rng.normal(40, 8, count).tolist() if kind == "number" else rng.choice(["a", "b"], count).tolist()
+        )
+        gone = rng.random(count) < missing
+        return [{"age": None if gap else age, "flow": float(rng.normal())} for age, gap in zip(ages, gone, strict=True)]
+
+    detector = Detector(200, window=25, interval=False, sampler=Independent(), paths=500, seed=1)
+    detector.fit(rows(400, before), progress=False)
+    detector.update_until_alarm(rows(300, after))
+    detector.update_many(rows(10, after))
+    (moved,) = detector.explain().changed
+    assert (moved.name, moved.how) == ("age", how)
+
+
+def test_texts_are_not_part_of_examples() -> None:
+    """Their features do not tell what they were."""
+    rng = np.random.default_rng(0)
+
+    def rows(count: int, flow: float) -> list[dict[str, Any]]:
+        return [{"note": f"item {rng.integers(10**6)}", "flow": float(rng.normal(flow))} for _ in range(count)]
+
+    detector = Detector(200, window=10, interval=False, sampler=Independent(), paths=500, seed=1)
+    detector.fit(rows(200, 0.0), progress=False)
+    detector.update_until_alarm(rows(50, 5.0))
+    explanation = detector.explain()
+    assert {column.name for column in explanation.columns} == {"note", "flow"}
+    assert {name for example in (*explanation.recent, *explanation.missed) for name in example.values} == {"flow"}
+
+
+@pytest.mark.parametrize("kind", ["rows", "objects"])
+def test_recent_points(kind: str) -> None:
+    """Those of this run, oldest first, two widest windows at most, and apart from arrays that may change."""
+    rng = np.random.default_rng(0)
+    points: Any = rng.normal(size=(100, 2)) if kind == "rows" else ["a" * int(n) for n in rng.integers(1, 9, 100)]
+    statistic = MMD() if kind == "rows" else MMD(alike)
+    detector = Detector(50, statistic, window=3, interval=False, sampler=Independent(), paths=300, seed=1)
+    detector.fit(points, progress=False)
+    assert len(detector.recent_) == 0
+    stream = points[:10].copy()
+    detector.update_many(stream[:2])
+    assert len(detector.recent_) == 2
+    for point in stream[2:]:
+        detector.update(point)
+    if kind == "rows":
+        stream[:] = 0.0
+    np.testing.assert_array_equal(detector.recent_, points[4:10])
+    detector.reset()
+    assert len(detector.recent_) == 0

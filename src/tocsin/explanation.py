@@ -38,7 +38,7 @@ class Moved:
     usual: where nine in ten of its contributions to false alarms are.
     p_value: how likely it is that any column stands out as much in a false alarm.
     changed: whether that is unlikely enough to say that this column changed.
-    how: 'higher', 'lower', 'wider' or 'narrower', of numbers.
+    how: 'higher', 'lower', 'wider' or 'narrower', of numbers; 'missing more often' or 'missing less often'; or nothing.
     before, after: its values in the reference, and since the change began, in a few words.
     """
 

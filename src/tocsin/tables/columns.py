@@ -82,6 +82,12 @@ class Columns:
         """The column that each feature belongs to; len(columns) for values that are newly missing."""
         return np.repeat(np.arange(len(self.columns) + 1), [*(column.size for column in self.columns), 1])
 
+    @cached_property
+    def gaps(self) -> frozenset[int]:
+        """Features that say whether a value of their column is missing, where the reference lacks some."""
+        pairs = zip(self.columns, self._places.tolist(), strict=True)
+        return frozenset(place + column.width for column, place in pairs if column.missing)
+
     def encode(self, table: Table) -> Float64Array:
         """Rows of features. Refuses a table with other columns than the reference's; their order does not matter."""
         self.must_match(table)
