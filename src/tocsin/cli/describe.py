@@ -14,14 +14,15 @@ from rich.text import Text
 from tocsin.calibration.dependence import SIGNIFICANT
 from tocsin.calibration.result import LEVEL
 from tocsin.detector import Detector
+from tocsin.explanation import Explanation
 from tocsin.intake import Tabular
 from tocsin.outcomes import Outcome
 from tocsin.statistics.base import Channel
 from tocsin.tables import OTHERS, Column
 from tocsin.wording import rounded
 
-MOST_NAMES = 12
-"""Names of columns shown."""
+MOST_NAMES, MOST_CHANGED = 12, 3
+"""Names of columns shown, and of those that changed."""
 
 
 def print_table(out: Console, rows: Sequence[tuple[str, str]]) -> None:
@@ -182,6 +183,22 @@ def columns(detector: Detector) -> str:
     left_out = [name for name in intake.columns.ignored if name != OTHERS] if isinstance(intake, Tabular) else []
     shown = listed(names if len(names) <= MOST_NAMES else [*names[:MOST_NAMES], f"{len(names) - MOST_NAMES} more"])
     return f"{shown}; without {listed(left_out)}" if left_out else shown
+
+
+def began(explanation: Explanation, row: int, called: str = "row") -> str:
+    """When the change began, counted as the alarm is that came at this row."""
+    onset, before = explanation.began, row - explanation.outcome.time
+    if before + onset.time < 1:
+        return "before this stream"
+    low, high = max(before + onset.low, 1), before + onset.high
+    return f"at about {called} {before + onset.time:,} ({onset.level:.0%} interval {low:,} to {high:,})"
+
+
+def changed(explanation: Explanation) -> str:
+    """The columns that are said to have changed, and how; nothing if none is."""
+    names = [f"{column.name} ({column.how})" if column.how else column.name for column in explanation.changed]
+    more = len(names) - MOST_CHANGED
+    return listed([*names[:MOST_CHANGED], f"{more:,} more"] if more > 0 else names) if names else ""
 
 
 def _kind(column: Column) -> str:

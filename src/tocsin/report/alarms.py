@@ -23,7 +23,7 @@ def alarm_section(seen: Gathered) -> Markup:
         return tag("p", "None.", class_="card")
     told = [series for series in seen.series if series.alarms]
     rest = [series for series in seen.series if not series.alarms]
-    close = count(math.floor(closeness(seen.detector)))
+    close = count(math.floor(closeness(seen.detector.calibration_.ert)))
     note = (
         tag("p", f"Alarms that follow each other within {close} rows are shown as one series.", class_="quiet-text")
         if seen.alarms > len(seen.series)

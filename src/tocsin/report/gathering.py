@@ -130,7 +130,7 @@ class Gathered:
         if outcome.rarity > self.rarest:
             self.rarest, self.rarest_row = outcome.rarity, self.rows
         series = self._latest_series
-        if series is None or self.rows - series.last > closeness(self.detector):
+        if series is None or self.rows - series.last > closeness(self.detector.calibration_.ert):
             series = self._latest_series = Series(self.rows, self.rows)
         else:
             self.close += 1
@@ -180,6 +180,6 @@ class Gathered:
         return found
 
 
-def closeness(detector: Detector) -> float:
+def closeness(ert: float) -> float:
     """Rows within which an alarm follows the one before in the same series."""
-    return max(detector.calibration_.ert / SERIES, 1.0)
+    return max(ert / SERIES, 1.0)

@@ -92,7 +92,7 @@ def verdict(seen: Gathered) -> Verdict:
     more = f"{alone}, and {_or_more(seen.alarms)} with a probability of {chance(as_many)}."
     if as_close < HARDLY:
         more += (
-            f" {seen.close:,} came within {math.floor(closeness(seen.detector)):,} rows of the one before, which "
+            f" {seen.close:,} came within {math.floor(closeness(calibration.ert)):,} rows of the one before, which "
             f"chance alone does with a probability of {chance(as_close)}."
         )
     if seen.rarest > 0:
@@ -108,7 +108,7 @@ def _closeness(seen: Gathered, ert: float) -> float:
     """Probability that as many alarms follow closely, if run lengths are geometric."""
     if not seen.close:
         return 1.0
-    short = -math.expm1(closeness(seen.detector) * math.log1p(-min(1 / ert, 0.999)))
+    short = -math.expm1(closeness(seen.detector.calibration_.ert) * math.log1p(-min(1 / ert, 0.999)))
     return float(special.bdtrc(seen.close - 1, seen.alarms - 1, short))
 
 
