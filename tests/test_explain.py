@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tocsin import LSDD, MMD, Custom, Detector, Independent, InputError, MeanShift
+from tocsin import LSDD, MMD, Blocks, Custom, Detector, Independent, InputError, MeanShift
 from tocsin.compute.arrays import Float64Array
+from tocsin.explaining import Onset, column_contributions, find_onset
+from tocsin.explaining import alarm as alarm_module
 from tocsin.kernels import Gaussian
+from tocsin.representations import PCA
 from tocsin.statistics.base import Statistic
 
 RNG = np.random.default_rng(0)
@@ -242,3 +245,48 @@ def test_recent_points(kind: str) -> None:
     np.testing.assert_array_equal(detector.recent_, points[4:10])
     detector.reset()
     assert len(detector.recent_) == 0
+
+
+@pytest.mark.parametrize("sampler", [Independent(), Blocks(length=4)], ids=["independent", "blocks"])
+def test_the_order_of_the_reference_counts_where_it_has_a_memory(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The onset is that of observations which depend on each other, or of such that do not."""
+    detector = Detector(300, window=10, sampler=sampler, interval=False, paths=500, seed=1)
+    detector.fit(REFERENCE, progress=False)
+    detector.update_until_alarm(SHIFTED)
+    ordered = []
+
+    def find(*arguments: Any, **options: Any) -> Onset:
+        ordered.append(options["ordered"])
+        return find_onset(*arguments, **options)
+
+    monkeypatch.setattr(alarm_module, "find_onset", find)
+    detector.explain()
+    assert ordered == [isinstance(sampler, Blocks)]
+
+
+def test_an_early_alarm_is_explained_by_the_whole_window() -> None:
+    """The reference points that a warm start put before the stream are part of it."""
+    detector = rang(MMD(Gaussian()), before=QUIET[:0])
+    fitted = detector._ready()
+    missing = 10 - detector.time_
+    assert missing > 0
+    assert fitted.begun_with is not None
+    window = np.concatenate([fitted.begun_with[-missing:], detector.recent_])
+    explanation, (channel,) = detector.explain(), detector.channels_
+    wanted = column_contributions(channel, window, REFERENCE, np.arange(3), total=explanation.value, seed=1).columns
+    found = {column.name: column.contribution for column in explanation.columns}
+    np.testing.assert_allclose([found[name] for name in ("1", "2", "3")], wanted, rtol=1e-9)
+
+
+def test_reference_rows_are_those_that_were_given() -> None:
+    """Though some of them left the reference for a representation to learn from."""
+    detector = Detector(
+        200, window=10, interval=False, sampler=Independent(), paths=500, seed=1, preprocess=PCA(2)
+    ).fit(REFERENCE, progress=False)
+    assert len(detector.reference_) < len(REFERENCE)
+    detector.update_until_alarm(REFERENCE[:30] + 4.0)
+    missed = detector.explain().missed
+    assert missed
+    for example in missed:
+        (point,) = detector.intake_.many(REFERENCE[example.place - 1 : example.place])
+        assert list(example.values.values()) == [f"{value:.4g}" for value in point]
