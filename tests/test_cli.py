@@ -477,12 +477,14 @@ def test_every_format_rings_as_the_library_does(fitted: Path, tmp_path: Path, ki
 
 def test_words_and_silence(fitted: Path) -> None:
     """An alarm is a line that begins with ALARM; --quiet leaves the status only; a quiet stream has status 0."""
-    row, length = ring(Detector.load(fitted), STREAM)[0]
+    rang = ring(Detector.load(fitted), STREAM)
+    row, length = rang[0]
     lines = tocsin("watch", fitted, "-", stdin=csv(STREAM)).stdout.splitlines()
     assert lines[0].startswith(f"ALARM at row {row}: run length {length}, statistic ")
     assert ", window " in lines[0]
     assert "; by chance once in " in lines[0]
-    assert lines[-1].startswith(f"400 rows: {len(lines) - 1} alarms, where chance alone would give 1.3 on average")
+    assert sum(line.startswith("ALARM ") for line in lines) == len(rang)
+    assert lines[-1].startswith(f"400 rows: {len(rang)} alarms, where chance alone would give 1.3 on average")
     silent = tocsin("watch", fitted, "-", "--quiet", stdin=csv(STREAM))
     assert (silent.output, silent.exit_code) == ("", 1)
     quiet = tocsin("watch", fitted, "-", stdin=csv(STREAM[: row - 1]))
@@ -685,6 +687,8 @@ def test_demo_where_characters_are_missing(tmp_path: Path) -> None:
     words = " ".join(result.stdout.split())
     assert "one false alarm in 5,000 observations" in words
     assert "after the change (MMD, window" in words
+    assert "the change began at about reading " in words
+    assert "neither stands out: the change lies between them" in words
     assert "detector = tocsin.Detector(ert=5000).fit(reference)" in words
     assert result.stderr == ""
     assert list(tmp_path.iterdir()) == []
@@ -696,6 +700,7 @@ def test_the_commands_that_the_demo_names_work(tmp_path: Path, monkeypatch: pyte
     assert tocsin("demo", "--files", ".").exit_code == 0
     assert tocsin("fit", "reference.csv", "-o", "pump.tocsin", "--ert", "5000", "--paths", "300").exit_code == 0
     assert tocsin("watch", "pump.tocsin", "stream.csv").exit_code == 1
+    assert tocsin("report", "pump.tocsin", "stream.csv", "-o", "report.html").exit_code == 1
 
 
 # Stopping

@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tocsin import LSDD, MMD, Custom, Detector, Independent, InputError, MeanShift
+from tocsin import LSDD, MMD, Blocks, Custom, Detector, Independent, InputError, MeanShift
 from tocsin.compute.arrays import Float64Array
+from tocsin.explaining import Onset, column_contributions, find_onset
+from tocsin.explaining import alarm as alarm_module
 from tocsin.kernels import Gaussian
+from tocsin.representations import PCA
 from tocsin.statistics.base import Statistic
 
 RNG = np.random.default_rng(0)
@@ -27,6 +30,11 @@ STATISTICS: dict[str, Statistic] = {
     "LSDD": LSDD(),
     "function": Custom(lambda X, Y: float(np.abs(X.mean(0) - Y.mean(0)).max())),
 }
+
+
+def alike(X: Any, Y: Any) -> Float64Array:
+    """A kernel of words, by their lengths."""
+    return np.array([[0.5 ** abs(len(x) - len(y)) for y in Y] for x in X])
 
 
 def rang(statistic: Statistic, start: Any = "warm", before: Float64Array = QUIET) -> Detector:
@@ -126,10 +134,6 @@ def test_an_alarm_at_once() -> None:
 
 def test_objects() -> None:
     """With a kernel there are onset and examples, but no columns; a function of two samples says nothing."""
-
-    def alike(X: Any, Y: Any) -> Float64Array:
-        return np.array([[0.5 ** abs(len(x) - len(y)) for y in Y] for x in X])
-
     reference = ["a" * int(size) for size in np.random.default_rng(0).integers(1, 4, 100)]
     options: dict[str, Any] = {"window": 5, "interval": False, "sampler": Independent(), "seed": 1}
     detector = Detector(50, MMD(alike), paths=300, **options).fit(reference, progress=False)
@@ -171,3 +175,118 @@ def test_a_table_in_words() -> None:
     assert "off" in moved.after
     assert {example.values["state"] for example in explanation.recent} == {"off"}
     assert {example.values["state"] for example in explanation.missed} == {"on"}
+
+
+def test_a_number_at_its_median_is_shown_in_an_example() -> None:
+    """It is not taken for missing, though another column of its row is, which the reference never lacks."""
+    flow = np.random.default_rng(0).normal(50, 4, 201)
+    reference = [{"flow": x, "state": "on"} for x in flow.tolist()]
+    detector = Detector(200, window=10, interval=False, sampler=Independent(), paths=500, seed=1)
+    detector.fit(reference, progress=False)
+    detector.update_until_alarm([{"flow": float(np.median(flow)), "state": None}] * 20)
+    shown = detector.explain().recent[0].values
+    assert shown == {"flow": f"{np.median(flow):.4g}", "state": "missing"}
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "how"), [(0.2, 0.9, "missing more often"), (0.8, 0.1, "missing less often")]
+)
+@pytest.mark.parametrize("kind", ["number", "category"])
+def test_gaps_are_told_as_such(kind: str, before: float, after: float, how: str) -> None:
+    """A column whose gaps alone changed is neither higher nor lower."""
+    rng = np.random.default_rng(0)
+
+    def rows(count: int, missing: float) -> list[dict[str, Any]]:
+        ages: list[Any] = (
+            rng.normal(40, 8, count).tolist() if kind == "number" else rng.choice(["a", "b"], count).tolist()
+        )
+        gone = rng.random(count) < missing
+        return [{"age": None if gap else age, "flow": float(rng.normal())} for age, gap in zip(ages, gone, strict=True)]
+
+    detector = Detector(200, window=25, interval=False, sampler=Independent(), paths=500, seed=1)
+    detector.fit(rows(400, before), progress=False)
+    detector.update_until_alarm(rows(300, after))
+    detector.update_many(rows(10, after))
+    (moved,) = detector.explain().changed
+    assert (moved.name, moved.how) == ("age", how)
+
+
+def test_texts_are_not_part_of_examples() -> None:
+    """Their features do not tell what they were."""
+    rng = np.random.default_rng(0)
+
+    def rows(count: int, flow: float) -> list[dict[str, Any]]:
+        return [{"note": f"item {rng.integers(10**6)}", "flow": float(rng.normal(flow))} for _ in range(count)]
+
+    detector = Detector(200, window=10, interval=False, sampler=Independent(), paths=500, seed=1)
+    detector.fit(rows(200, 0.0), progress=False)
+    detector.update_until_alarm(rows(50, 5.0))
+    explanation = detector.explain()
+    assert {column.name for column in explanation.columns} == {"note", "flow"}
+    assert {name for example in (*explanation.recent, *explanation.missed) for name in example.values} == {"flow"}
+
+
+@pytest.mark.parametrize("kind", ["rows", "objects"])
+def test_recent_points(kind: str) -> None:
+    """Those of this run, oldest first, two widest windows at most, and apart from arrays that may change."""
+    rng = np.random.default_rng(0)
+    points: Any = rng.normal(size=(100, 2)) if kind == "rows" else ["a" * int(n) for n in rng.integers(1, 9, 100)]
+    statistic = MMD() if kind == "rows" else MMD(alike)
+    detector = Detector(50, statistic, window=3, interval=False, sampler=Independent(), paths=300, seed=1)
+    detector.fit(points, progress=False)
+    assert len(detector.recent_) == 0
+    stream = points[:10].copy()
+    detector.update_many(stream[:2])
+    assert len(detector.recent_) == 2
+    for point in stream[2:]:
+        detector.update(point)
+    if kind == "rows":
+        stream[:] = 0.0
+    np.testing.assert_array_equal(detector.recent_, points[4:10])
+    detector.reset()
+    assert len(detector.recent_) == 0
+
+
+@pytest.mark.parametrize("sampler", [Independent(), Blocks(length=4)], ids=["independent", "blocks"])
+def test_the_order_of_the_reference_counts_where_it_has_a_memory(sampler: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The onset is that of observations which depend on each other, or of such that do not."""
+    detector = Detector(300, window=10, sampler=sampler, interval=False, paths=500, seed=1)
+    detector.fit(REFERENCE, progress=False)
+    detector.update_until_alarm(SHIFTED)
+    ordered = []
+
+    def find(*arguments: Any, **options: Any) -> Onset:
+        ordered.append(options["ordered"])
+        return find_onset(*arguments, **options)
+
+    monkeypatch.setattr(alarm_module, "find_onset", find)
+    detector.explain()
+    assert ordered == [isinstance(sampler, Blocks)]
+
+
+def test_an_early_alarm_is_explained_by_the_whole_window() -> None:
+    """The reference points that a warm start put before the stream are part of it."""
+    detector = rang(MMD(Gaussian()), before=QUIET[:0])
+    fitted = detector._ready()
+    missing = 10 - detector.time_
+    assert missing > 0
+    assert fitted.begun_with is not None
+    window = np.concatenate([fitted.begun_with[-missing:], detector.recent_])
+    explanation, (channel,) = detector.explain(), detector.channels_
+    wanted = column_contributions(channel, window, REFERENCE, np.arange(3), total=explanation.value, seed=1).columns
+    found = {column.name: column.contribution for column in explanation.columns}
+    np.testing.assert_allclose([found[name] for name in ("1", "2", "3")], wanted, rtol=1e-9)
+
+
+def test_reference_rows_are_those_that_were_given() -> None:
+    """Though some of them left the reference for a representation to learn from."""
+    detector = Detector(
+        200, window=10, interval=False, sampler=Independent(), paths=500, seed=1, preprocess=PCA(2)
+    ).fit(REFERENCE, progress=False)
+    assert len(detector.reference_) < len(REFERENCE)
+    detector.update_until_alarm(REFERENCE[:30] + 4.0)
+    missed = detector.explain().missed
+    assert missed
+    for example in missed:
+        (point,) = detector.intake_.many(REFERENCE[example.place - 1 : example.place])
+        assert list(example.values.values()) == [f"{value:.4g}" for value in point]

@@ -25,6 +25,7 @@ from tocsin.calibration.uncertainty import (
     Spread,
     first_alarms,
     law_error,
+    law_spread,
     points_to_halve,
     with_reflections,
 )
@@ -232,6 +233,28 @@ def test_reflections(source: Singly | InBlocks, functions: compute.Functions) ->
     assert both.dtype == np.float32
     np.testing.assert_array_equal(both[:, :40], weights)
     np.testing.assert_array_equal((both[:, :PAIRS] + both[:, 40:]) / 2, np.ones((60, PAIRS)))
+
+
+@pytest.mark.parametrize(("spread", "alarms"), [(0.5, 40), (0.3, 20), (0.3, 80)])
+def test_law_spread_is_that_of_the_rates(spread: float, alarms: int) -> None:
+    """Of 100 pseudo-references, without the noise of so few alarms, which is as large as it where they are fewest."""
+    rng = np.random.default_rng(12)
+    estimates = []
+    for _ in range(SIMULATIONS):
+        rates = alarms * np.exp(rng.normal(0, spread, 100))
+        estimates.append(law_spread(rng.poisson(rates), np.full(100, 10_000))[0] ** 2)
+    assert_unbiased(estimates, spread**2, slack=0.05)
+
+
+def test_rates_that_only_noise_sets_apart() -> None:
+    """What is left is little more than how well the noise is known, to a seventh of it; and it is known badly.
+
+    Both bounds are more than 30 standard errors away from what the means are.
+    """
+    rng = np.random.default_rng(13)
+    found = [law_spread(rng.poisson(np.full(100, 20.0)), np.full(100, 10_000)) for _ in range(SIMULATIONS)]
+    assert np.mean([error**2 for error, _ in found]) < 0.3 / 20
+    assert np.mean([freedom for _, freedom in found]) < 5
 
 
 # First alarms

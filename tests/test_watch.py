@@ -28,11 +28,14 @@ from rich.text import Text
 from typer.testing import CliRunner, Result
 
 from tocsin import Detector
-from tocsin.cli import actions, app, common, live
+from tocsin.cli import actions, app, common, describe, live
 from tocsin.cli.actions import Actions
 from tocsin.cli.live import Trace, View
 from tocsin.cli.stopping import stopper
 from tocsin.compute.arrays import Float64Array
+from tocsin.explanation import Began, Explanation, Moved
+from tocsin.outcomes import Outcome
+from tocsin.statistics.base import Channel
 
 PATIENCE = 60.0
 ERT = 300
@@ -201,10 +204,66 @@ def test_a_watch_with_a_picture(file: Path, tmp_path: Path, monkeypatch: pytest.
         assert ("watches" in printed(out)) is shown
 
 
+# Plain lines
+
+
+def test_plain_lines_say_why(file: Path) -> None:
+    """As the library does, in rows of the stream; of alarms that follow each other closely, three times at most."""
+    lines = tocsin("watch", file, "-", stdin=csv(STREAM)).stdout.splitlines()
+    detector, before, in_series, wanted = Detector.load(file), 0, 0, []
+    for row in rows_that_ring(file):
+        in_series = in_series + 1 if before and row - before <= ERT / 20 else 1
+        detector.update_until_alarm(STREAM[before:row])
+        began = detector.explain().began
+        wanted.append(f"ALARM at row {row}: run length {detector.time_}, ")
+        if in_series > 1 and began.low == 1:
+            why = "goes on since the alarm before"
+        else:
+            when, low, high = (before + place for place in (began.time, began.low, began.high))
+            why = f"began at about row {when} (90% interval {low} to {high})"
+        wanted += [f"  The change {why}"] if in_series <= 3 else []
+        detector.reset()
+        before = row
+    assert in_series > 3
+    assert any("goes on" in line for line in wanted)
+    for line, beginning in zip(lines, [*wanted, "200 rows: "], strict=True):
+        assert line.startswith(beginning)
+
+
+def explained(began: Began, *moved: tuple[str, str], time: int = 100) -> Explanation:
+    """A change of columns that did something."""
+    columns = tuple(Moved(name, 1.0, (0.0, 0.5), 0.01, bool(how), how.strip(), "", "") for name, how in moved)
+    outcome = Outcome(time, True, 2.0, 1.0, 1e4, Channel("MMD", 25, 1.0))
+    return Explanation(outcome, 2.0, "", began, columns, 0.05, (), ())
+
+
+@pytest.mark.parametrize(
+    ("began", "row", "text"),
+    [
+        (Began(90, 80, 95, 0.9), 100, "at about row 90 (90% interval 80 to 95)"),
+        (Began(90, 80, 95, 0.9), 5100, "at about row 5,090 (90% interval 5,080 to 5,095)"),
+        (Began(90, 80, 95, 0.9), 12, "at about row 2 (90% interval 1 to 7)"),
+        (Began(90, 80, 95, 0.9), 10, "before this stream"),
+    ],
+)
+def test_when_a_change_began_in_a_stream(began: Began, row: int, text: str) -> None:
+    """The run may have begun in a stream before."""
+    assert describe.began(explained(began), row) == text
+
+
+def test_columns_that_changed_in_few_words() -> None:
+    """A few of them; those that have no direction by their names alone."""
+    began = Began(90, 80, 95, 0.9)
+    assert describe.changed(explained(began, ("x", ""))) == ""
+    assert describe.changed(explained(began, ("x", "higher"), ("y", " "), ("z", ""))) == "x (higher) and y"
+    many = explained(began, *((f"x{i}", "wider") for i in range(1000)), ("z", "lower"), ("w", "lower"))
+    assert describe.changed(many) == "x0 (wider), x1 (wider), x2 (wider) and 999 more"
+
+
 # What an alarm sets off
 
 
-class Explanation:
+class Told:
     """What `Detector.explain` answers."""
 
     def __str__(self) -> str:
@@ -217,10 +276,10 @@ class Explanation:
 def test_alarms_are_objects_with_all_there_is_to_know(
     file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On standard output and in a file that grows, the same; with an explanation where the detector has one."""
+    """On standard output and in a file that grows, the same; with an explanation."""
     log = tmp_path / "alarms.jsonl"
     log.write_text("{}\n")
-    monkeypatch.setattr(Detector, "explain", lambda self: Explanation(), raising=False)
+    monkeypatch.setattr(Detector, "explain", lambda self: Told())
     found = events(tocsin("watch", file, "-", "--json", "--alarms", log, stdin=csv(STREAM)).stdout)[:-1]
     assert events(log.read_text()) == [{}, *found]
     assert [alarm["row"] for alarm in found] == rows_that_ring(file)

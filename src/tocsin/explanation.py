@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from tocsin.outcomes import Outcome
+from tocsin.wording import rounded
 
 MOST_COLUMNS, MOST_EXAMPLES, MOST_VALUES = 8, 3, 6
 """Of what there may be many: columns, examples and values of an example that a text shows."""
@@ -37,7 +38,7 @@ class Moved:
     usual: where nine in ten of its contributions to false alarms are.
     p_value: how likely it is that any column stands out as much in a false alarm.
     changed: whether that is unlikely enough to say that this column changed.
-    how: 'higher', 'lower', 'wider' or 'narrower', of numbers.
+    how: 'higher', 'lower', 'wider' or 'narrower', of numbers; 'missing more often' or 'missing less often'; or nothing.
     before, after: its values in the reference, and since the change began, in a few words.
     """
 
@@ -123,7 +124,7 @@ class Explanation:
         outcome, began = self.outcome, self.began
         rare = ""
         if math.isfinite(outcome.rarity):
-            rare = f": chance alone gives as much once in {_rounded(outcome.rarity)} observations"
+            rare = f": chance alone gives as much once in {rounded(outcome.rarity)} observations"
         ago = outcome.time - began.time + 1
         return [
             f"Alarm at observation {outcome.time:,} ({outcome.channel}){rare}.",
@@ -168,8 +169,3 @@ class Explanation:
         order = [column.name for column in self.columns if column.name in example.values][:MOST_VALUES]
         shown = ", ".join(f"{name} {example.values[name]}" for name in order)
         return f": {shown}{', ...' if len(example.values) > len(order) else ''}" if shown else ""
-
-
-def _rounded(number: float) -> str:
-    digits = 2 - math.floor(math.log10(number)) if number > 0 else 0
-    return f"{round(number, digits):,.10g}"

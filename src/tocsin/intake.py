@@ -25,6 +25,7 @@ from tocsin.tables import (
     is_frame,
     must_have,
     named_row,
+    numbered,
     one_row,
     unnamed,
     values_of,
@@ -35,11 +36,6 @@ PIECES = 20
 
 REPRESENTATION = 11
 """What a seed is for, among the parts of a detector's life."""
-
-
-def numbered(count: int) -> tuple[str, ...]:
-    """Names for columns that have none."""
-    return tuple(str(i + 1) for i in range(count))
 
 
 @dataclass(frozen=True, eq=False)

@@ -67,8 +67,14 @@ class Fitted(Generic[C]):
 
     def remember(self, points: Points) -> None:
         """Keep the latest points, apart from arrays that may change."""
+        if hasattr(points, "is_cuda"):
+            points = validation.plain_array(points[-self.recent.maxlen :])  # type: ignore[operator]
+        if len(points) == 1:
+            point = points[0]
+            self.recent.append(point.copy() if isinstance(point, np.ndarray) else point)
+            return
         latest = points[-self.recent.maxlen :] if len(points) else points  # type: ignore[operator]
-        self.recent.extend(validation.plain_array(latest) if hasattr(latest, "is_cuda") else latest.copy())
+        self.recent.extend(latest.copy())
 
 
 class _Checkpoint:
@@ -290,6 +296,14 @@ class Watcher(Generic[C]):
     def alarm_(self) -> Outcome | None:
         """This run's first alarm; None while it is quiet."""
         return self._ready().alarm
+
+    @property
+    def recent_(self) -> Points:
+        """The latest points of this run, oldest first: up to two widest windows of them."""
+        fitted = self._ready()
+        if isinstance(fitted.reference, np.ndarray):
+            return np.array(fitted.recent).reshape(-1, fitted.reference.shape[1])
+        return list(fitted.recent)
 
     def __repr__(self) -> str:
         defaults = {name: parameter.default for name, parameter in signature(type(self)).parameters.items()}

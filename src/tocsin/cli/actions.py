@@ -16,8 +16,8 @@ from threading import Event, Thread
 from typing import Any
 from urllib.parse import urlsplit
 
-from tocsin.cli import describe
 from tocsin.errors import InputError
+from tocsin.wording import counted
 
 MOST_WAITING = 100
 """Alarms that may wait for their turn; those that ring when so many wait are dropped."""
@@ -77,10 +77,10 @@ class Actions:
                 self._idle.wait(limit)
         finally:
             if not self._idle.is_set():
-                behind = describe.counted(self._queue.qsize() - 1, "alarm")
+                behind = counted(self._queue.qsize() - 1, "alarm")
                 self._tell(f"--on-alarm is still busy and is left to itself; {behind} behind it came to nothing.")
             if self._dropped:
-                self._tell(f"{describe.counted(self._dropped, 'alarm')} came to nothing: --on-alarm was too slow.")
+                self._tell(f"{counted(self._dropped, 'alarm')} came to nothing: --on-alarm was too slow.")
 
     def _work(self) -> None:
         while (alarm := self._queue.get()) is not None:

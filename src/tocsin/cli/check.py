@@ -18,6 +18,7 @@ from tocsin.detector import Detector
 from tocsin.errors import InputError
 from tocsin.figures import require_matplotlib
 from tocsin.quiet import FEWEST_TIMES, SUSPICIOUS, QuietRun, run_quietly
+from tocsin.wording import counted, rounded
 
 BROKEN = 1
 """Exit status when a quiet stream speaks against the promise."""
@@ -96,7 +97,7 @@ def _facts(file: Path, detector: Detector) -> dict[str, Any]:
 
 def _table(detector: Detector) -> list[tuple[str, str]]:
     rows = len(detector.reference_)
-    reference = f"{describe.counted(rows, 'row')} of {describe.counted(len(detector.intake_.names), 'column')}"
+    reference = f"{counted(rows, 'row')} of {counted(len(detector.intake_.names), 'column')}"
     compared = detector.calibration_.compared
     if compared < rows:
         reference += f", {compared:,} of which new observations are compared with"
@@ -120,12 +121,12 @@ def _table(detector: Detector) -> list[tuple[str, str]]:
 
 def _run_table(run: QuietRun) -> list[tuple[str, str]]:
     low, high = run.observed()
-    alarms = describe.counted(run.alarms, "alarm")
+    alarms = counted(run.alarms, "alarm")
     table = [
         ("Seen", f"{alarms} in {run.tests:,} tests, where the promise means {run.expected:.3g}"),
         (
             "Run time",
-            f"{LEVEL:.0%} interval {describe.rounded(low)}-{'' if math.isinf(high) else describe.rounded(high)} from "
+            f"{LEVEL:.0%} interval {rounded(low)}-{'' if math.isinf(high) else rounded(high)} from "
             f"these alarms alone; thresholds are set for {describe.count(round(run.ert, 1))}",
         ),
     ]
@@ -135,7 +136,7 @@ def _run_table(run: QuietRun) -> list[tuple[str, str]]:
     if run.consistent:
         verdict = f"consistent with the promise (p = {run.p_value:.2g})"
         if run.expected < FEWEST_TIMES:
-            verdict += f"; but a stream of {describe.rounded(20 * run.ert)} rows or more would say much more"
+            verdict += f"; but a stream of {rounded(20 * run.ert)} rows or more would say much more"
     elif run.p_value < SUSPICIOUS:
         more = run.alarms > run.expected
         verdict = f"NOT consistent with the promise (p = {run.p_value:.2g}): too {'many' if more else 'few'} alarms. "

@@ -14,6 +14,8 @@ from tocsin.cli import common, describe
 from tocsin.cli.plot import plot
 from tocsin.compute.arrays import Float64Array
 from tocsin.detector import Detector
+from tocsin.outcomes import Outcomes
+from tocsin.wording import counted
 
 SEED = 0
 ERT = 5000
@@ -27,7 +29,7 @@ NEXT_IN_PYTHON = f"""
     for x in stream:
         outcome = detector.update(x)
         if outcome.alarm:
-            print("Something changed:", outcome)
+            print(detector.explain())    # when it began, which columns changed, examples
             detector.reset()
 """
 
@@ -35,6 +37,7 @@ NEXT_IN_A_SHELL = f"""
     tocsin demo --files .                                    # writes reference.csv and stream.csv
     tocsin fit reference.csv -o pump.tocsin --ert {ERT}
     tocsin watch pump.tocsin stream.csv
+    tocsin report pump.tocsin stream.csv -o report.html      # every alarm explained, on one page
     cat stream.csv | tocsin watch pump.tocsin -              # each row as it arrives
 """
 
@@ -68,26 +71,36 @@ def command(files: Annotated[Path | None, Files] = None) -> None:
     with Console(stderr=True).status("fitting (the very first time this compiles, for ten seconds or so)"):
         detector = Detector(ERT, error=0.05, seed=SEED).fit(reference, progress=False)
     seconds = time.perf_counter() - began
-    outcomes = detector.update_many(stream, reset_on_alarm=True)
-    rang = np.flatnonzero(outcomes.alarm) + 1
-    false, alarm = int((rang <= BEFORE).sum()), int(rang[rang > BEFORE][0])
+    outcomes = _watch_until_change_is_found(detector, stream)
+    alarm, false, explanation = len(outcomes), int(outcomes.alarm[:-1].sum()), detector.explain()
     describe.print_table(
         out,
         [
             ("1 fit", f"{REFERENCE:,} readings from a time when all was well ({seconds:.1f} s)"),
             ("  promise", describe.promise(detector)),
             ("  precision", describe.precision(detector)),
-            ("2 watch", f"{BEFORE} more good readings: {describe.counted(false, 'false alarm')}"),
+            ("2 watch", f"{BEFORE} more good readings: {counted(false, 'false alarm')}"),
             ("  change", f"the valve sticks after reading {BEFORE}"),
-            ("3 alarm", f"at reading {alarm}, {alarm - BEFORE} after the change ({outcomes[alarm - 1].channel})"),
+            ("3 alarm", f"at reading {alarm}, {alarm - BEFORE} after the change ({outcomes[-1].channel})"),
+            ("4 explain", f"the change began {describe.began(explanation, alarm, 'reading')}"),
+            ("  columns", describe.changed(explanation) or "neither stands out: the change lies between them"),
         ],
     )
     out.print()
-    out.print(plot(outcomes[:alarm], BEFORE))
+    out.print(plot(outcomes, BEFORE))
     out.print("[bold]Try it in Python[/bold]")
     out.print(NEXT_IN_PYTHON, markup=False, soft_wrap=True)
     out.print("[bold]or in a shell[/bold]")
     out.print(NEXT_IN_A_SHELL, markup=False, soft_wrap=True)
+
+
+def _watch_until_change_is_found(detector: Detector, stream: Float64Array) -> Outcomes:
+    """Up to the first alarm after the change, which then can be explained."""
+    pieces = [detector.update_until_alarm(stream)]
+    while (seen := sum(map(len, pieces))) <= BEFORE:
+        detector.reset()
+        pieces.append(detector.update_until_alarm(stream[seen:]))
+    return Outcomes.join(pieces)
 
 
 def _pump(rng: np.random.Generator, count: int, together: float) -> Float64Array:

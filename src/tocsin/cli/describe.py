@@ -14,13 +14,15 @@ from rich.text import Text
 from tocsin.calibration.dependence import SIGNIFICANT
 from tocsin.calibration.result import LEVEL
 from tocsin.detector import Detector
+from tocsin.explanation import Explanation
 from tocsin.intake import Tabular
 from tocsin.outcomes import Outcome
 from tocsin.statistics.base import Channel
 from tocsin.tables import OTHERS, Column
+from tocsin.wording import rounded
 
-MOST_NAMES = 12
-"""Names of columns shown."""
+MOST_NAMES, MOST_CHANGED = 12, 3
+"""Names of columns shown, and of those that changed."""
 
 
 def print_table(out: Console, rows: Sequence[tuple[str, str]]) -> None:
@@ -56,15 +58,6 @@ def promise(detector: Detector) -> str:
     if calibration.guarantee is not None:
         average = f"or more, with a probability of {calibration.guarantee:.3g} over reference sets"
     return f"when nothing changes, one false alarm in {ert} observations {average}, at a constant rate{cold}"
-
-
-def counted(number: int, thing: str) -> str:
-    """A number of things.
-
-    >>> counted(1, "row"), counted(2000, "row")
-    ('1 row', '2,000 rows')
-    """
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def listed(items: Iterable[object]) -> str:
@@ -144,18 +137,6 @@ def run_time(nominal: float, ert: float) -> str:
     return count(ert) if nominal == ert else rounded(nominal)
 
 
-def rounded(number: float) -> str:
-    """Three digits are enough of a number that is not known better.
-
-    >>> rounded(1234.5), rounded(0.0123456)
-    ('1,230', '0.0123')
-    """
-    if not math.isfinite(number) or number <= 0:
-        return f"{number:g}"
-    digits = 2 - math.floor(math.log10(number))
-    return f"{round(number, digits):,.10g}"
-
-
 def method(detector: Detector) -> str:
     """How the thresholds were made."""
     calibration = detector.calibration_
@@ -202,6 +183,22 @@ def columns(detector: Detector) -> str:
     left_out = [name for name in intake.columns.ignored if name != OTHERS] if isinstance(intake, Tabular) else []
     shown = listed(names if len(names) <= MOST_NAMES else [*names[:MOST_NAMES], f"{len(names) - MOST_NAMES} more"])
     return f"{shown}; without {listed(left_out)}" if left_out else shown
+
+
+def began(explanation: Explanation, row: int, called: str = "row") -> str:
+    """When the change began, counted as the alarm is that came at this row."""
+    onset, before = explanation.began, row - explanation.outcome.time
+    if before + onset.time < 1:
+        return "before this stream"
+    low, high = max(before + onset.low, 1), before + onset.high
+    return f"at about {called} {before + onset.time:,} ({onset.level:.0%} interval {low:,} to {high:,})"
+
+
+def changed(explanation: Explanation) -> str:
+    """The columns that are said to have changed, and how; nothing if none is."""
+    names = [f"{column.name} ({column.how})" if column.how else column.name for column in explanation.changed]
+    more = len(names) - MOST_CHANGED
+    return listed([*names[:MOST_CHANGED], f"{more:,} more"] if more > 0 else names) if names else ""
 
 
 def _kind(column: Column) -> str:

@@ -23,6 +23,7 @@ from tocsin.statistics import LSDD, MMD, MeanShift
 from tocsin.statistics.base import Statistic
 from tocsin.tables import OTHERS, Table
 from tocsin.watching import Start
+from tocsin.wording import counted
 
 StatisticName = Literal["mmd", "lsdd", "mean"]
 SamplerName = Literal["auto", "independent", "blocks"]
@@ -131,7 +132,7 @@ def command(
     if as_json:
         typer.echo(json.dumps({"file": str(output), **describe.facts(detector), "notes": notes}))
         return
-    size = f"{describe.counted(len(table), 'row')} of {describe.counted(len(detector.intake_.names), 'column')}"
+    size = f"{counted(len(table), 'row')} of {counted(len(detector.intake_.names), 'column')}"
     seconds = time.perf_counter() - began
     out = common.console()
     out.print(f"Fitted to {size} from {reading.source_name(reference)} in {seconds:.1f} s.\n", markup=False)

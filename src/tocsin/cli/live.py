@@ -19,6 +19,7 @@ from rich.text import Text
 
 from tocsin.cli import describe, plot
 from tocsin.compute.arrays import Float64Array
+from tocsin.wording import counted, few, rounded
 
 PER_SECOND = 5
 """Pictures a second, whatever the speed of the stream."""
@@ -173,12 +174,12 @@ class View:
         for level in levels:
             marks.append(*("▲", "bold red") if level > 1 else ("─", "dim"))
         each = "" if self._each == 1 else f", {self._each} to a column"
-        span = f"the latest {describe.counted(width * self._each, 'observation')}{each}"
+        span = f"the latest {counted(width * self._each, 'observation')}{each}"
         return Text.assemble(chart, marks, "\n", (f"{span:>{plot.MARGIN + width}}", "dim"))
 
     def _facts(self, now: float, rate: float) -> Table:
         silent = now - self._latest_row
-        speed = f"{describe.rounded(rate)} a second" if rate else f"no more for {duration(silent)}"
+        speed = f"{rounded(rate)} a second" if rate else f"no more for {duration(silent)}"
         table = Table.grid(padding=(0, 2))
         table.add_column(style="bold", no_wrap=True)
         table.add_column(overflow="fold")
@@ -201,8 +202,7 @@ def by_chance(rows: int, ert: float) -> str:
     >>> by_chance(200, 1000), by_chance(12_345_000, 1000)
     ('0.2 on average (one in 1,000)', '12,345 on average (one in 1,000)')
     """
-    number = rows / ert
-    return f"{f'{number:.2g}' if number < 10 else f'{number:,.0f}'} on average (one in {describe.count(ert)})"
+    return f"{few(rows / ert)} on average (one in {describe.count(ert)})"
 
 
 def duration(seconds: float) -> str:

@@ -19,6 +19,7 @@ from tocsin.cli.watch import RANG
 from tocsin.detector import Detector
 from tocsin.errors import InputError
 from tocsin.progress import progress_bar
+from tocsin.wording import counted
 
 SUFFIXES = (".html", ".htm")
 
@@ -89,7 +90,7 @@ def command(
     _write(output, report.page(seen, about))
     stopped = "Stopped after " if stop.asked else ""
     common.console().print(
-        f"{stopped}{describe.counted(seen.rows, 'row')}: {describe.counted(seen.alarms, 'alarm')}, where chance alone "
+        f"{stopped}{counted(seen.rows, 'row')}: {counted(seen.alarms, 'alarm')}, where chance alone "
         f"would give {by_chance(seen.rows, detector.calibration_.ert)}.\nWritten to {output}.",
         markup=False,
         soft_wrap=True,
@@ -100,7 +101,7 @@ def command(
 def _facts(detector: Detector) -> Iterator[tuple[str, str]]:
     """What a page says of the calibration."""
     rows, compared = len(detector.reference_), detector.calibration_.compared
-    reference = f"{describe.counted(rows, 'row')} of {describe.counted(len(detector.intake_.names), 'column')}"
+    reference = f"{counted(rows, 'row')} of {counted(len(detector.intake_.names), 'column')}"
     if compared < rows:
         reference += f", {compared:,} of which new observations are compared with"
     yield "Reference", reference

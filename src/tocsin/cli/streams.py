@@ -8,8 +8,8 @@ from pathlib import Path
 from tocsin import reading
 from tocsin.detector import Detector
 from tocsin.errors import InputError
-from tocsin.intake import Tabular, numbered
-from tocsin.tables import OTHERS, Table
+from tocsin.intake import Tabular
+from tocsin.tables import OTHERS, Table, numbered
 
 
 def blocks(

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -16,14 +18,18 @@ from rich.text import Text
 from tocsin.cli import describe
 from tocsin.cli.actions import Actions
 from tocsin.cli.live import View, by_chance
+from tocsin.explanation import Explanation
 from tocsin.outcomes import Outcome, Outcomes
-
-Explanation = dict[str, Any]
+from tocsin.report.gathering import EXPLAINED_IN_SERIES, closeness
+from tocsin.wording import counted, rounded
 
 
 @dataclass
 class Report:
-    """What was seen of a stream, and everyone who is to know of it."""
+    """What was seen of a stream, and everyone who is to know of it.
+
+    last_alarm: its row.  in_series: alarms that followed each other closely, up to that one.
+    """
 
     detector: str
     stream: str
@@ -36,11 +42,8 @@ class Report:
     actions: Actions | None = None
     rows: int = 0
     alarms: int = 0
-
-    @property
-    def explains(self) -> bool:
-        """Whether anyone is to be told why it rang; a plain line has no room for that."""
-        return self.as_json or self.view is not None or self.log is not None or self.actions is not None
+    last_alarm: int = 0
+    in_series: int = 0
 
     def saw_one(self, outcome: Outcome) -> None:
         """A row was tested."""
@@ -54,12 +57,17 @@ class Report:
         if self.view is not None:
             self.view.saw(outcomes.statistic, outcomes.threshold)
 
-    def alarm(self, outcome: Outcome, explanation: Explanation | None) -> None:
+    def alarm(self, outcome: Outcome, explain: Callable[[], Explanation]) -> None:
         """The latest row rang."""
+        close = self.alarms > 0 and self.rows - self.last_alarm <= closeness(self.ert)
         self.alarms += 1
+        self.last_alarm, self.in_series = self.rows, self.in_series + 1 if close else 1
+        explanation = explain() if self._explains else None
         now = datetime.now().astimezone()
         values = f"statistic {outcome.statistic:.5g} > threshold {outcome.threshold:.5g} ({outcome.channel})"
-        rarity = f"by chance once in {describe.rounded(outcome.rarity)} rows"
+        rarity = "how rare that is by chance is not known"
+        if math.isfinite(outcome.rarity):
+            rarity = f"by chance once in {rounded(outcome.rarity)} rows"
         facts = {
             "event": "alarm",
             "detector": self.detector,
@@ -68,21 +76,39 @@ class Report:
             "row": self.rows,
             **describe.alarm_facts(outcome),
             "text": f"{self.detector} rang at row {self.rows} of {self.stream}: {values}; {rarity}",
-            **({} if explanation is None else {"explanation": describe.finite(explanation)}),
+            **({} if explanation is None else {"explanation": _facts(explanation)}),
         }
         if self.as_json:
             self._print(json.dumps(facts))
         elif self.view is None:
             self._print(_ringing(f"at row {self.rows}: run length {outcome.time}, {values}; {rarity}"))
+            if explanation is not None and not self.quiet:
+                self._print(f"  {self._why(explanation)}")
         else:
-            why = None if explanation is None else explanation["text"]
-            self.view.rang(f"row {self.rows:,}, {rarity}: {values}", why)
+            self.view.rang(f"row {self.rows:,}, {rarity}: {values}", None if explanation is None else str(explanation))
             self._print(_ringing(f"{now:%H:%M:%S} row {self.rows:,}, {rarity} ({outcome.channel})"))
         if self.log is not None:
             self.log.write(json.dumps(facts) + "\n")
             self.log.flush()
         if self.actions is not None:
             self.actions.ring(facts)
+
+    @property
+    def _explains(self) -> bool:
+        """Whether anyone is to be told why it rang: people need not read it each time that a change rings again."""
+        if self.as_json or self.view is not None or self.log is not None or self.actions is not None:
+            return True
+        return not self.quiet and self.in_series <= EXPLAINED_IN_SERIES
+
+    def _why(self, explanation: Explanation) -> str:
+        """When the change began, and which columns changed, in a sentence."""
+        when = f"began {describe.began(explanation, self.rows)}"
+        if self.in_series > 1 and explanation.began.low <= 1:
+            when = "goes on since the alarm before"
+        names = describe.changed(explanation)
+        if names:
+            return f"The change {when}, in {names}."
+        return f"The change {when}{'; no single column stands out' * (len(explanation.columns) > 1)}."
 
     def summary(self, *, interrupted: bool, saved_to: Path | None) -> None:
         """All of it, at the end."""
@@ -93,7 +119,7 @@ class Report:
             return
         stopped = "Stopped after " if interrupted else ""
         self._print(
-            f"{stopped}{describe.counted(self.rows, 'row')}: {describe.counted(self.alarms, 'alarm')}, where chance "
+            f"{stopped}{counted(self.rows, 'row')}: {counted(self.alarms, 'alarm')}, where chance "
             f"alone would give {by_chance(self.rows, self.ert)}."
         )
         if saved_to is not None:
@@ -116,3 +142,7 @@ class Report:
 
 def _ringing(line: str) -> Text:
     return Text.assemble(("ALARM", "bold red"), f" {line}")
+
+
+def _facts(explanation: Explanation) -> Any:
+    return describe.finite({**explanation.to_dict(), "text": str(explanation)})

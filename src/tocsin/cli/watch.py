@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
-from typing import IO, Annotated, Any
+from typing import IO, Annotated
 
 import typer
 
@@ -82,8 +82,10 @@ def command(
 ) -> None:
     """Watch a stream; ring when it is no longer like the reference.
 
-    Every alarm is told as soon as its row is read, and a new run starts after it: a change that stays rings again.
-    Ctrl-C and SIGTERM end the watch between two rows, as the end of the stream would.
+    Every alarm is told as soon as its row is read, with when the change began and which columns changed, and a new run
+    starts after it: a change that stays rings again. Of alarms that follow each other closely (within a twentieth of
+    the expected run time) the first three are explained in words; --json and --alarms explain them all. Ctrl-C and
+    SIGTERM end the watch between two rows, as the end of the stream would.
 
     Exit status: 0 quiet, 1 it rang, 2 trouble. A bad row is trouble: it ends the watch, and FILE stays as it was.
 
@@ -95,8 +97,8 @@ def command(
       tocsin watch machine.tocsin log.csv -f --from-now --save-every 1000
 
     Alarms can be kept (--alarms) and can set something off (--on-alarm). Each is a JSON object with timestamp, row,
-    run_length, statistic, threshold, rarity, channel, text (a line to read), detector and stream, and an explanation
-    where there is one. A webhook gets it as its body, a command on standard input; numbers and texts in it are also
+    run_length, statistic, threshold, rarity, channel, text (a line to read), detector and stream, and the
+    explanation. A webhook gets it as its body, a command on standard input; numbers and texts in it are also
     variables: TOCSIN_ROW, TOCSIN_TEXT and so on.
 
     \b
@@ -150,18 +152,10 @@ def _take_in(detector: Detector, rows: Table, report: Report, once: bool) -> Non
             report.saw(outcomes)
             position += len(outcomes)
         if detector.alarm_ is not None:
-            report.alarm(detector.alarm_, explained(detector) if report.explains else None)
+            report.alarm(detector.alarm_, detector.explain)
             if once:
                 return
             detector.reset()
-
-
-def explained(detector: Detector) -> dict[str, Any] | None:
-    """Why it rang, as facts and as a text; None if the detector cannot tell."""
-    if not hasattr(detector, "explain"):
-        return None
-    explanation = detector.explain()
-    return {**explanation.to_dict(), "text": str(explanation)}
 
 
 def _blocks(

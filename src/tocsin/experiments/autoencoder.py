@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from tocsin.compute.arrays import Float32Array, Int64Array
-from tocsin.errors import MissingExtraError
 from tocsin.experiments.pictures import UInt8Array
+from tocsin.representations import autoencoder as representations
+from tocsin.representations.autoencoder import one_thread, separated
 
 CHANNELS = (3, 8, 12, 16, 24, 32)
 BATCH = 32
@@ -31,13 +30,13 @@ class Autoencoder:
     def fit(self, pictures: UInt8Array, epochs: int, rng: np.random.Generator) -> float:
         """Train to reproduce the pictures; the mean squared error per pixel and colour over the last epoch."""
         torch = load_torch()
-        with _one_thread(torch):
+        with one_thread(torch):  # configurations run side by side, one per core
             return self._fit(torch, pictures, epochs, rng)
 
     def encode(self, pictures: UInt8Array) -> Float32Array:
         """(n, 32): what the encoder makes of each picture."""
         torch = load_torch()
-        with _one_thread(torch), torch.no_grad():
+        with one_thread(torch), torch.no_grad():
             return np.asarray(self.encoder(_tensor(torch, pictures)).flatten(1).numpy())
 
     def _fit(self, torch: Any, pictures: UInt8Array, epochs: int, rng: np.random.Generator) -> float:
@@ -65,7 +64,7 @@ def build(side: int, seed: int) -> Autoencoder:
         # A kernel of stride + 2 with a padding of 1 divides the side by the stride exactly.
         down = [torch.nn.Conv2d(few, many, stride + 2, stride, padding=1) for few, many, stride in layers]
         up = [torch.nn.ConvTranspose2d(many, few, stride + 2, stride, padding=1) for few, many, stride in layers[::-1]]
-    return Autoencoder(_separated(torch, down), _separated(torch, up))
+    return Autoencoder(separated(down), separated(up))
 
 
 def strides(side: int) -> tuple[int, ...]:
@@ -86,31 +85,11 @@ def strides(side: int) -> tuple[int, ...]:
 
 def load_torch() -> Any:
     """PyTorch, if it is installed."""
-    try:
-        import torch
-    except ImportError as error:
-        raise MissingExtraError("torch", "imaging", "Encoding pictures") from error
-    return torch
-
-
-def _separated(torch: Any, layers: list[Any]) -> Any:
-    first, *others = layers
-    return torch.nn.Sequential(first, *(part for layer in others for part in (torch.nn.ReLU(), layer)))
+    return representations.load_torch("imaging", "Encoding pictures")
 
 
 def _tensor(torch: Any, pictures: UInt8Array) -> Any:
     return torch.from_numpy(np.ascontiguousarray(pictures.transpose(0, 3, 1, 2), dtype=np.float32) / 255)
-
-
-@contextmanager
-def _one_thread(torch: Any) -> Iterator[None]:
-    """Configurations run side by side, one per core; and sums in one order give one result."""
-    before = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(before)
 
 
 def _batches(rows: Int64Array) -> list[Int64Array]:

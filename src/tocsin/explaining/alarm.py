@@ -17,7 +17,7 @@ from tocsin.explaining.contributions import Contributions, column_contributions
 from tocsin.explaining.examples import find_examples
 from tocsin.explaining.kernel import gaussian, some
 from tocsin.explaining.onset import LEVEL, Onset, find_onset
-from tocsin.explaining.words import NEWLY_MISSING, compare, show
+from tocsin.explaining.words import NEWLY_MISSING, compare, did, show
 from tocsin.explanation import Began, Example, Explanation, Moved
 from tocsin.kernels import Kernel, median_distance
 from tocsin.outcomes import Outcome
@@ -151,7 +151,7 @@ class Alarm:
                 usual=(float(parts.low[i]), float(parts.high[i])),
                 p_value=float(changes.p_values[i]),
                 changed=int(i) in changed,
-                how=changes.how[i] if words[i].numeric else "",
+                how=did(fitted.intake, words[i], int(changes.features[i]), changes.how[i]),
                 before=words[i].before,
                 after=words[i].after,
             )

@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tocsin.compute.arrays import Float64Array
+from tocsin.explaining.columns import How
 from tocsin.intake import Intake, Tabular
 from tocsin.statistics.base import Points
 from tocsin.tables import summary
@@ -43,11 +44,19 @@ def compare(intake: Intake, before: Float64Array, after: Float64Array) -> list[W
     return [*words, Words(NEWLY_MISSING, then, now, numeric=False)]
 
 
+def did(intake: Intake, words: Words, feature: int, how: How) -> str:
+    """What a column did, told by what its clearest feature did; nothing where that has no direction."""
+    if isinstance(intake, Tabular) and feature in intake.columns.gaps:
+        return "missing more often" if how == "higher" else "missing less often"
+    return how if words.numeric else ""
+
+
 def show(intake: Intake, points: Points) -> list[dict[str, str]]:
-    """The values of points, by column; none for objects."""
+    """The values of points, by column; none for objects, and none of texts, which are lost in their features."""
     if isinstance(intake, Tabular):
+        columns = [column for column in intake.columns.columns if column.kind != "text"]
         return [
-            {column.name: summary.shown(column, row[column.name]) for column in intake.columns.columns}
+            {column.name: summary.shown(column, row[column.name]) for column in columns}
             for row in intake.columns.decode(points)
         ]
     if not intake.names:

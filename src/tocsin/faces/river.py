@@ -14,6 +14,7 @@ import numpy as np
 from tocsin import validation
 from tocsin.detector import Detector
 from tocsin.errors import InputError, MissingExtraError, NotFittedError, ReferenceWarning
+from tocsin.explanation import Explanation
 from tocsin.faces import detector_for, is_fitted
 from tocsin.outcomes import Outcome
 from tocsin.samplers import Independent
@@ -162,10 +163,9 @@ class ChangeDetector(base.DriftAndWarningDetector, base.Transformer):  # type: i
             )
         return self._detector
 
-    def explain(self) -> Any:
+    def explain(self) -> Explanation:
         """What changed; ask while `drift_detected`, since the next update starts anew."""
-        detector: Any = self.in_use
-        return detector.explain()
+        return self.in_use.explain()
 
     # As a step of a pipeline
 

@@ -9,9 +9,8 @@ import numpy as np
 
 from tocsin import figures
 from tocsin.errors import InputError
-from tocsin.intake import numbered
 from tocsin.plots.samples import Bars, Histogram, compared, cut
-from tocsin.tables import Table, Values, as_table, unnamed
+from tocsin.tables import Table, Values, as_table, numbered, unnamed
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -9,6 +9,7 @@ from tocsin import figures
 from tocsin.errors import InputError
 from tocsin.explanation import MOST_COLUMNS, Explanation, Moved
 from tocsin.plots.samples import cut
+from tocsin.wording import rounded
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -119,9 +120,5 @@ def _first(explanation: Explanation, most: int) -> tuple[Moved, ...]:
 
 def _title(explanation: Explanation) -> str:
     outcome = explanation.outcome
-    rare = f": by chance once in {_rounded(outcome.rarity)} observations" if math.isfinite(outcome.rarity) else ""
+    rare = f": by chance once in {rounded(outcome.rarity)} observations" if math.isfinite(outcome.rarity) else ""
     return f"Alarm at observation {outcome.time:,} ({outcome.channel}){rare}"
-
-
-def _rounded(number: float) -> str:
-    return f"{float(f'{number:.3g}'):,.0f}" if number < 1e12 else f"{number:.0e}"

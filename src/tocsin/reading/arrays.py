@@ -13,8 +13,8 @@ import numpy as np
 
 from tocsin.compute.arrays import Array
 from tocsin.errors import InputError, MissingExtraError
-from tocsin.reading.selection import Selection, not_finite, numbered, refusal
-from tocsin.tables import Table, Values
+from tocsin.reading.selection import Selection, not_finite, refusal
+from tocsin.tables import Table, Values, numbered
 from tocsin.tables.sources import from_frame
 
 

@@ -49,11 +49,6 @@ class Selection:
         return [names.index(column) for column in chosen]
 
 
-def numbered(count: int) -> tuple[str, ...]:
-    """Names for columns that have none."""
-    return tuple(str(i + 1) for i in range(count))
-
-
 def listed(names: Iterable[str]) -> str:
     """Names for a message."""
     shown = [name or "''" for name in names]

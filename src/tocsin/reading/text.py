@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from tocsin.errors import InputError
 from tocsin.reading.fields import BadValueError, is_word, table_of
-from tocsin.reading.selection import Selection, listed, numbered
-from tocsin.tables import Table
+from tocsin.reading.selection import Selection, listed
+from tocsin.tables import Table, numbered
 
 
 class Row(NamedTuple):

@@ -10,7 +10,8 @@ from tocsin.report.charts import path_chart
 from tocsin.report.explained import LONGEST_NAME, explained
 from tocsin.report.gathering import MOST_EXPLAINED, Alarm, Gathered, Series, closeness
 from tocsin.report.html import Markup, join, table, tag
-from tocsin.report.words import count, rounded, things, times
+from tocsin.report.words import count, times
+from tocsin.wording import counted, rounded
 
 FEWEST_LISTED, MOST_LISTED = 4, 100
 """Series of alarms from which on an overview helps, and those that are listed without being explained."""
@@ -22,7 +23,7 @@ def alarm_section(seen: Gathered) -> Markup:
         return tag("p", "None.", class_="card")
     told = [series for series in seen.series if series.alarms]
     rest = [series for series in seen.series if not series.alarms]
-    close = count(math.floor(closeness(seen.detector)))
+    close = count(math.floor(closeness(seen.detector.calibration_.ert)))
     note = (
         tag("p", f"Alarms that follow each other within {close} rows are shown as one series.", class_="quiet-text")
         if seen.alarms > len(seen.series)
@@ -67,7 +68,7 @@ def _series(series: Series) -> Markup:
             "details",
             tag("summary", f"It rang {times(series.count - 1)} more in this series"),
             *(_article(alarm) for alarm in series.alarms[1:]),
-            tag("p", f"{things(left, 'alarm')} of this series not explained one by one.") if left else None,
+            tag("p", f"{counted(left, 'alarm')} of this series not explained one by one.") if left else None,
         )
     return tag("section", head, _article(series.alarms[0]), more, class_="card series")
 
@@ -79,15 +80,14 @@ def _others(rest: list[Series], seen: Gathered) -> Markup | None:
         [f"{series.first:,}", f"{series.last:,}", f"{series.count:,}", f"{rounded(series.rarity)} rows"]
         for series in rest[:MOST_LISTED]
     ]
-    counted = sum(series.count for series in seen.series)
-    left = len(rest) - len(rows)
+    left, weaker = len(rest) - len(rows), seen.alarms - sum(series.count for series in seen.series)
     return tag(
         "section",
         tag("h3", "Further alarms"),
         tag("p", f"The {MOST_EXPLAINED} that say most are explained above. The others:"),
         table(["First row", "Last row", "Alarms", "By chance once in"], rows, "numbers"),
         tag("p", f"And {left:,} more.") if left else None,
-        tag("p", f"And {things(seen.alarms - counted, 'weaker alarm')}.") if seen.alarms > counted else None,
+        tag("p", f"And {counted(weaker, 'weaker alarm')}.") if weaker else None,
         class_="card",
     )
 
@@ -137,5 +137,5 @@ def _began(alarm: Alarm) -> Markup:
     return join(
         "The change began ",
         tag("b", when),
-        f" ({between}): {things(ago, 'row')} before the alarm, that one included. ",
+        f" ({between}): {counted(ago, 'row')} before the alarm, that one included. ",
     )

@@ -7,7 +7,7 @@ from tocsin.plots.samples import cut
 from tocsin.report.charts import comparison, contribution
 from tocsin.report.gathering import Alarm
 from tocsin.report.html import Markup, join, table, tag
-from tocsin.report.words import things
+from tocsin.wording import counted
 
 LONGEST_VALUE, LONGEST_NAME = 60, 40
 """Characters of a value and of a column's name that are shown."""
@@ -120,5 +120,5 @@ def _example_table(word: str, examples: tuple[Example, ...], order: list[str], a
     ]
     return join(
         table([word, *(cut(name, LONGEST_NAME) for name in names)], rows, "examples"),
-        tag("p", f"{things(left, 'further column')} not shown.", class_="key") if left > 0 else None,
+        tag("p", f"{counted(left, 'further column')} not shown.", class_="key") if left > 0 else None,
     )

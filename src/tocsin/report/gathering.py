@@ -130,7 +130,7 @@ class Gathered:
         if outcome.rarity > self.rarest:
             self.rarest, self.rarest_row = outcome.rarity, self.rows
         series = self._latest_series
-        if series is None or self.rows - series.last > closeness(self.detector):
+        if series is None or self.rows - series.last > closeness(self.detector.calibration_.ert):
             series = self._latest_series = Series(self.rows, self.rows)
         else:
             self.close += 1
@@ -166,7 +166,7 @@ class Gathered:
         """Columns in the reference and since the change began: those that changed, or the first two."""
         detector = self.detector
         columns = explanation.changed[:MOST_COMPARED] or explanation.columns[:2]
-        recent = list(detector._ready().recent)
+        recent = detector.recent_
         since = recent[-min(explanation.outcome.time - explanation.began.time + 1, len(recent)) :]
         found = {}
         for name in (column.name for column in columns):
@@ -180,6 +180,6 @@ class Gathered:
         return found
 
 
-def closeness(detector: Detector) -> float:
+def closeness(ert: float) -> float:
     """Rows within which an alarm follows the one before in the same series."""
-    return max(detector.calibration_.ert / SERIES, 1.0)
+    return max(ert / SERIES, 1.0)

@@ -18,7 +18,8 @@ from tocsin.report.charts import interval, path_chart
 from tocsin.report.gathering import MOST_MARKS, Gathered
 from tocsin.report.html import Markup, data, join, table, tag
 from tocsin.report.quality import Seen
-from tocsin.report.words import Verdict, count, rounded, share, things
+from tocsin.report.words import Verdict, count, share
+from tocsin.wording import counted, few, rounded
 
 STATIC_BINS = 800
 """Bins of the path where it cannot be zoomed: on paper, and without scripts."""
@@ -32,9 +33,7 @@ SIGNS = {"quiet": "✓", "unsure": "~", "rang": "!"}
 def verdict_section(said: Verdict, seen: Gathered) -> Markup:
     """The one sentence, and the figures that it rests on."""
     calibration = seen.detector.calibration_
-    by_chance = (
-        "unknown" if said.expected is None else f"{said.expected:.2g}" if said.expected < 10 else count(said.expected)
-    )
+    by_chance = "unknown" if said.expected is None else few(said.expected)
     figures = [
         ("rows", f"{seen.rows:,}"),
         ("alarms", f"{seen.alarms:,}"),
@@ -84,7 +83,7 @@ def path_section(seen: Gathered) -> Markup:
     if not seen.rows:
         return tag("p", "There are no rows to draw.")
     began = [span for series in seen.series for alarm in series.alarms for span in spans(alarm)]
-    label = f"Statistic against threshold over {things(seen.rows, 'row')}, with {things(seen.alarms, 'alarm')}"
+    label = f"Statistic against threshold over {counted(seen.rows, 'row')}, with {counted(seen.alarms, 'alarm')}"
     still = path_chart(
         seen.statistic.coarser(STATIC_BINS),
         seen.threshold.coarser(STATIC_BINS),
@@ -144,13 +143,13 @@ def quality_section(seen: Gathered) -> Markup:
     if not columns:
         return tag("p", "Observations have no columns that could be described.")
     noted, rest = [c for c in columns if c.notes()], [c for c in columns if not c.notes()]
-    told = "Nothing unusual." if not noted else f"{things(len(noted), 'column')} of {len(columns):,} to look at."
+    told = "Nothing unusual." if not noted else f"{counted(len(noted), 'column')} of {len(columns):,} to look at."
     shown = [*noted, *rest] if len(columns) <= MOST_OPEN else noted
     hidden = [] if len(columns) <= MOST_OPEN else rest
     return join(
         tag("p", told),
         _quality_table(shown) if shown else None,
-        tag("details", tag("summary", f"{things(len(hidden), 'further column')}"), _quality_table(hidden))
+        tag("details", tag("summary", f"{counted(len(hidden), 'further column')}"), _quality_table(hidden))
         if hidden
         else None,
         tag(

@@ -9,6 +9,7 @@ from typing import Literal
 from scipy import special
 
 from tocsin.report.gathering import Gathered, closeness
+from tocsin.wording import counted, few, rounded
 
 HARDLY = 0.01
 """Probability of what is hardly chance."""
@@ -23,17 +24,6 @@ def count(number: float) -> str:
     return f"{number:,.0f}" if number >= 1000 else f"{number:,.4g}"
 
 
-def rounded(number: float) -> str:
-    """Three digits of a number that is not known better.
-
-    >>> rounded(123456), rounded(3e15)
-    ('123,000', '3e+15')
-    """
-    if not math.isfinite(number):
-        return "∞"
-    return f"{float(f'{number:.3g}'):,.10g}" if abs(number) < 1e13 else f"{number:.3g}"
-
-
 def times(number: int) -> str:
     """How often.
 
@@ -41,15 +31,6 @@ def times(number: int) -> str:
     ('once', 'twice', '12 times')
     """
     return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
-
-
-def things(number: int, thing: str) -> str:
-    """A number of things.
-
-    >>> things(1, "row"), things(2000, "row")
-    ('1 row', '2,000 rows')
-    """
-    return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
 def share(part: float) -> str:
@@ -90,14 +71,14 @@ class Verdict:
 
 def verdict(seen: Gathered) -> Verdict:
     """Whether chance alone would do this: by the number of alarms, how close they are, and how rare the rarest is."""
-    calibration, rows = seen.detector.calibration_, things(seen.rows, "row")
+    calibration, rows = seen.detector.calibration_, counted(seen.rows, "row")
     if calibration.mode == "fixed":
         sentence = f"It rang {times(seen.alarms)} in {rows}." if seen.alarms else f"Quiet: no alarm in {rows}."
         return Verdict(
             "rang" if seen.alarms else "quiet", sentence, "How often chance alone would do this is not known.", None
         )
     expected = seen.tests / calibration.nominal
-    alone = f"While nothing changes, chance alone gives {_few(expected)} in as many rows"
+    alone = f"While nothing changes, chance alone gives {_alarms(expected)} in as many rows"
     low = max((calibration.interval() or (calibration.nominal,))[0], 1.0)
     if not seen.alarms:
         more = f"{alone}, and none at all with a probability of {chance(math.exp(-expected))}."
@@ -111,7 +92,7 @@ def verdict(seen: Gathered) -> Verdict:
     more = f"{alone}, and {_or_more(seen.alarms)} with a probability of {chance(as_many)}."
     if as_close < HARDLY:
         more += (
-            f" {seen.close:,} came within {math.floor(closeness(seen.detector)):,} rows of the one before, which "
+            f" {seen.close:,} came within {math.floor(closeness(calibration.ert)):,} rows of the one before, which "
             f"chance alone does with a probability of {chance(as_close)}."
         )
     if seen.rarest > 0:
@@ -127,12 +108,12 @@ def _closeness(seen: Gathered, ert: float) -> float:
     """Probability that as many alarms follow closely, if run lengths are geometric."""
     if not seen.close:
         return 1.0
-    short = -math.expm1(closeness(seen.detector) * math.log1p(-min(1 / ert, 0.999)))
+    short = -math.expm1(closeness(seen.detector.calibration_.ert) * math.log1p(-min(1 / ert, 0.999)))
     return float(special.bdtrc(seen.close - 1, seen.alarms - 1, short))
 
 
-def _few(number: float) -> str:
-    shown = f"{number:.2g}" if number < 10 else f"{number:,.0f}"
+def _alarms(number: float) -> str:
+    shown = few(number)
     return f"{shown} alarm{'' if shown == '1' else 's'} on average"
 
 

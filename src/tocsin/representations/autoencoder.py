@@ -159,18 +159,18 @@ def build_encoder(shape: tuple[int, ...], hidden: tuple[int, ...], latent: int) 
     """From an observation of this shape to `latent` numbers."""
     nn = load_torch().nn
     if len(shape) == 1:
-        return _separated(_dense((*shape, *hidden, latent)))
+        return separated(_dense((*shape, *hidden, latent)))
     channels, sides = (shape[0], *hidden), _sides(shape, len(hidden))
     halving = [nn.Conv2d(few, many, 3, stride=2, padding=1) for few, many in pairwise(channels)]
     size = hidden[-1] * sides[-1][0] * sides[-1][1]
-    return nn.Sequential(_separated(halving), nn.ReLU(), nn.Flatten(), nn.Linear(size, latent))
+    return nn.Sequential(separated(halving), nn.ReLU(), nn.Flatten(), nn.Linear(size, latent))
 
 
 def build_decoder(shape: tuple[int, ...], hidden: tuple[int, ...], latent: int) -> Any:
     """The way back, layer by layer."""
     nn = load_torch().nn
     if len(shape) == 1:
-        return _separated(_dense((latent, *hidden[::-1], *shape)))
+        return separated(_dense((latent, *hidden[::-1], *shape)))
     channels, sides = (shape[0], *hidden), _sides(shape, len(hidden))
     doubling = [
         # Two lengths have the same half; the padding tells which it was.
@@ -181,15 +181,15 @@ def build_decoder(shape: tuple[int, ...], hidden: tuple[int, ...], latent: int) 
     ]
     smallest = (hidden[-1], *sides[-1])
     size = int(np.prod(smallest))
-    return nn.Sequential(nn.Linear(latent, size), nn.Unflatten(1, smallest), nn.ReLU(), _separated(doubling))
+    return nn.Sequential(nn.Linear(latent, size), nn.Unflatten(1, smallest), nn.ReLU(), separated(doubling))
 
 
-def load_torch() -> Any:
+def load_torch(extra: str = "torch", purpose: str = "An autoencoder") -> Any:
     """PyTorch, if it is installed."""
     try:
         return importlib.import_module("torch")
     except ImportError as error:
-        raise MissingExtraError("torch", "torch", "An autoencoder") from error
+        raise MissingExtraError("torch", extra, purpose) from error
 
 
 @contextmanager
@@ -208,7 +208,8 @@ def _dense(sizes: tuple[int, ...]) -> list[Any]:
     return [linear(before, after) for before, after in pairwise(sizes)]
 
 
-def _separated(layers: list[Any]) -> Any:
+def separated(layers: list[Any]) -> Any:
+    """Layers with a ReLU between each two."""
     nn = load_torch().nn
     first, *others = layers
     return nn.Sequential(first, *(part for layer in others for part in (nn.ReLU(), layer)))

@@ -3,7 +3,7 @@
 from tocsin.tables.column import Column, Kind
 from tocsin.tables.columns import OTHERS, Columns, ignored_by, must_have, values_of
 from tocsin.tables.sources import as_record, as_table, is_frame, named_row, one_row, unnamed
-from tocsin.tables.table import Table, Values
+from tocsin.tables.table import Table, Values, numbered
 
 __all__ = [
     "OTHERS",
@@ -18,6 +18,7 @@ __all__ = [
     "is_frame",
     "must_have",
     "named_row",
+    "numbered",
     "one_row",
     "unnamed",
     "values_of",

@@ -18,6 +18,9 @@ NEW = 0.25
 """The part of all columns that a value counts for if its like is not in the reference. One alone must not ring: what
 comes up once in a thousand rows is not in every reference of a thousand."""
 
+NEAREST = 1e-300
+"""What a number at its column's centre is encoded as: no kernel can tell it from 0, which says that it is missing."""
+
 OTHERS = "*"
 """Stands for all columns that are not named: kinds={"flow": "auto", "*": "ignore"} watches one column."""
 
@@ -79,6 +82,12 @@ class Columns:
         """The column that each feature belongs to; len(columns) for values that are newly missing."""
         return np.repeat(np.arange(len(self.columns) + 1), [*(column.size for column in self.columns), 1])
 
+    @cached_property
+    def gaps(self) -> frozenset[int]:
+        """Features that say whether a value of their column is missing, where the reference lacks some."""
+        pairs = zip(self.columns, self._places.tolist(), strict=True)
+        return frozenset(place + column.width for column, place in pairs if column.missing)
+
     def encode(self, table: Table) -> Float64Array:
         """Rows of features. Refuses a table with other columns than the reference's; their order does not matter."""
         self.must_match(table)
@@ -130,7 +139,8 @@ class Columns:
     def _put_numbers(self, rows: Float64Array, data: Float64Array) -> None:
         """Numbers of all columns at once: a row alone would else take long."""
         numbers = self._numbers
-        rows[:, numbers.places] = drawn_in(data, numbers.centres, numbers.spreads) * numbers.weights
+        drawn = drawn_in(data, numbers.centres, numbers.spreads) * numbers.weights
+        rows[:, numbers.places] = np.where(drawn == 0, NEAREST, drawn)
         gone = np.isnan(data)
         if gone.any():
             for k in np.flatnonzero(gone.any(0)):

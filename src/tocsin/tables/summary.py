@@ -82,7 +82,7 @@ def clock(seconds: float) -> str:
 def shown(column: Column, value: Any) -> str:
     """One value."""
     if value is None:
-        return "text" if column.kind == "text" else "missing"
+        return "missing"
     if column.kind == "time":
         return f"{DAYS[int(value // DAY)]} {clock(value % DAY)}"
     return f"{value:.4g}" if column.kind in NUMERIC else str(value)

@@ -177,6 +177,11 @@ def _plain(value: Any, column: str) -> tuple[Holds, Any]:
     )
 
 
+def numbered(count: int) -> tuple[str, ...]:
+    """Names for columns that have none."""
+    return tuple(str(i + 1) for i in range(count))
+
+
 @dataclass(frozen=True, eq=False)
 class Table:
     """Columns of equal length, by name, in order."""

@@ -1,0 +1,37 @@
+"""Numbers as people read them."""
+
+from __future__ import annotations
+
+import math
+
+LARGE = 1e13
+"""Numbers from which on a power of ten is easier to read than commas."""
+
+
+def rounded(number: float) -> str:
+    """Three digits of a number that is not known better.
+
+    >>> rounded(123456), rounded(0.0123456), rounded(3e15)
+    ('123,000', '0.0123', '3e+15')
+    """
+    if not math.isfinite(number):
+        return "∞" if number > 0 else f"{number:g}"
+    return f"{float(f'{number:.3g}'):,.10g}" if abs(number) < LARGE else f"{number:.3g}"
+
+
+def counted(number: int, thing: str) -> str:
+    """A number of things.
+
+    >>> counted(1, "row"), counted(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{number:,} {thing}{'' if number == 1 else 's'}"
+
+
+def few(number: float) -> str:
+    """Two digits of a number below ten, all before the point of others.
+
+    >>> few(0.16), few(12345.6)
+    ('0.16', '12,346')
+    """
+    return f"{number:.2g}" if number < 10 else f"{number:,.0f}"

@@ -1,0 +1,25 @@
+"""What tests of representations share."""
+
+from __future__ import annotations
+
+import traceback
+from pathlib import Path
+
+import numpy as np
+
+from tocsin import storage
+from tocsin.representations import Representation, restore
+
+RNG = np.random.default_rng(0)
+ROWS = RNG.normal(size=(60, 5))
+IMAGES = RNG.normal(size=(60, 6, 7))
+
+
+def kept_in_a_file(representation: Representation, folder: Path) -> Representation:
+    """What comes out of a `.tocsin` file."""
+    storage.write(folder / "parts", {"kind": "Parts", "preprocess": representation.parts()})
+    return restore(storage.read(folder / "parts", "Parts")["preprocess"])
+
+
+def notes(error: BaseException) -> str:
+    return "".join(traceback.format_exception(error))
