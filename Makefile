@@ -4,10 +4,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint bench results paper promise clean
+.PHONY: help setup demo test test-gpu lint bench bench-gpu results paper promise clean
 
 help:  ## List what can be made
-	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /  make \1\t/'
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
 
 $(READY): pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -23,11 +23,18 @@ demo: $(READY)  ## Watch an embedded example stream until it rings
 test: $(READY)  ## Run all tests
 	$(BIN)/python -m pytest
 
+test-gpu: $(READY)  ## Run the tests of the PyTorch backend on a GPU (with the PyTorch that is installed in .venv)
+	TOCSIN_TEST_DEVICE=cuda $(BIN)/python -m pytest tests/test_gpu.py tests/test_bank.py tests/test_torch.py \
+		tests/test_compute.py tests/test_oracle.py tests/test_contract.py -k "gpu or torch or bank"
+
 lint: $(READY)  ## Style, strict types, import contracts
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+bench-gpu: $(READY)  ## The figures of docs/results/gpu.md, on a GPU
+	$(BIN)/python -m benchmarks.gpu
 
 bench: $(READY)  ## Speed, side by side with alibi-detect in an environment of its own
 	$(BIN)/python -m benchmarks.speed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -10,19 +11,16 @@ import pytest
 from scipy import stats
 
 from backends import on_device, with_torch
-from tocsin import LSDD, MMD, Detector, DetectorBank, Gaussian, InputError, NotFittedError, StorageError
+from tocsin import LSDD, MMD, Detector, DetectorBank, Gaussian, Independent, InputError, NotFittedError, StorageError
 from tocsin.calibration.normalise import coin, hashed
 from tocsin.compute import Backend
 from tocsin.compute.arrays import Float64Array
 
-TIE = 2e-5
-"""Coins that break ties are each stream's own; they are worth this much of a statistic."""
-
 CASES: dict[str, dict[str, Any]] = {
-    "family": {},
     "one channel": {"statistic": MMD(Gaussian()), "window": 10},
-    "two windows, cold": {"window": (4, 10), "start": "cold"},
-    "discrete": {"window": 6},
+    "family": {"window": (4, 9)},
+    "cold": {"statistic": MMD(Gaussian()), "window": (4, 10), "start": "cold"},
+    "discrete": {"window": 6, "ert": 80},
 }
 
 
@@ -31,8 +29,9 @@ def reference(case: str, count: int = 300) -> Float64Array:
     return (rng.random((count, 1)) < 0.3).astype(float) if case == "discrete" else rng.normal(size=(count, 3))
 
 
+@cache
 def fitted(case: str = "one channel", backend: Backend = "numba", **options: Any) -> Detector:
-    given = {"ert": 100, "paths": 400, "interval": False, "seed": 1, **CASES[case], **options}
+    given = {"ert": 100, "paths": 400, "interval": False, "sampler": Independent(), "seed": 1, **CASES[case], **options}
     if backend == "torch":
         given["device"] = on_device("torch").device
     return Detector(backend=backend, **given).fit(reference(case), progress=False)
@@ -51,9 +50,10 @@ def test_streams_are_detectors(case: str, backend: Backend) -> None:
     for s in range(4):
         detector.reset()
         alone = detector.update_many(streams[:, s])
+        tie = detector._ready().normaliser.tie  # coins that break ties are each stream's own
         scale = np.nanmax(np.abs(alone.statistic))
         got = np.array([outcomes.statistic[s] for outcomes in together])
-        np.testing.assert_allclose(got[widest:], alone.statistic[widest:], rtol=0, atol=(TIE + 1e-5) * max(scale, 1))
+        np.testing.assert_allclose(got[widest:], alone.statistic[widest:], rtol=0, atol=tie + 1e-5 * scale)
         np.testing.assert_array_equal([outcomes.threshold[s] for outcomes in together], alone.threshold)
         np.testing.assert_array_equal([outcomes.time[s] for outcomes in together], alone.time)
 
@@ -74,7 +74,7 @@ def test_some_streams(backend: Backend) -> None:
 
 
 def test_reset() -> None:
-    bank = DetectorBank(fitted(), 5)
+    bank = DetectorBank(fitted(ert=3000), 5)
     away = np.random.default_rng(0).normal(size=(30, 5, 3)) + 4 * np.array([0, 1, 0, 1, 0])[:, None]
     for step in away:
         bank.update(step)
@@ -166,6 +166,7 @@ def test_coins_of_streams() -> None:
     assert stats.kstest(many, "uniform").pvalue > 1e-4
 
 
+@pytest.mark.filterwarnings("ignore::tocsin.errors.DependenceWarning")  # one quiet reference in a hundred has it
 @pytest.mark.promise
 @pytest.mark.parametrize("ert_bank", [None, 20.0])
 def test_promise(ert_bank: float | None) -> None:
@@ -177,7 +178,9 @@ def test_promise(ert_bank: float | None) -> None:
     rng, streams, logs, early = np.random.default_rng(8), 400, [], []
     for number in range(12):
         sample = rng.standard_t(4, size=(1000, 3))
-        detector = Detector(200, MMD(Gaussian()), window=20, seed=number).fit(sample, progress=False)
+        detector = Detector(200, MMD(Gaussian()), window=20, sampler=Independent(), seed=number).fit(
+            sample, progress=False
+        )
         bank = DetectorBank(detector, streams, ert_bank=ert_bank)
         rang = [bank.update(rng.standard_t(4, size=(streams, 3)), reset_on_alarm=True).alarm for _ in range(250)]
         alarms = np.array(rang)

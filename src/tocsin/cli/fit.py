@@ -67,6 +67,9 @@ Begin = typer.Option(help="'warm' tests from the first observation on, 'cold' on
 Error = typer.Option(metavar="X", help="Monte Carlo error of the false alarm rate to calibrate to.")
 Paths = typer.Option(metavar="N", help="Streams to simulate. Default: as many as --error asks for.")
 Seed = typer.Option(metavar="N", help="Whole number for reproducible thresholds. Default: a fresh one, kept in FILE.")
+Device = typer.Option(
+    metavar="NAME", help="Where to compute: cpu, cuda, cuda:0, ... Default: a GPU, if PyTorch is there and sees one."
+)
 Workers = typer.Option(metavar="N", help="Threads; their number changes nothing in the result. Default: all cores.")
 
 
@@ -91,6 +94,7 @@ def command(
     paths: Annotated[int | None, Paths] = None,
     seed: Annotated[int | None, Seed] = None,
     workers: Annotated[int | None, Workers] = None,
+    device: Annotated[str | None, Device] = None,
     as_json: Annotated[bool, common.JSON] = False,
 ) -> None:
     """Learn what normal looks like, and set the thresholds.
@@ -122,12 +126,13 @@ def command(
         error=error,
         paths=paths,
         seed=seed,
+        device=device,
     )
     table, labels = _read(reference, common.names(columns), groups)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ReferenceWarning)
         detector.fit(table, groups=labels, workers=workers)
-    detector.save(output)
+    detector.set_params(device=None).save(output)  # so that the file can be read on other machines
     notes = [*_warned(caught), *_notes(detector, len(table))]
     if as_json:
         typer.echo(json.dumps({"file": str(output), **describe.facts(detector), "notes": notes}))
