@@ -164,7 +164,7 @@ class GaussianLive:
         self.windows, self.multipliers = np.array(windows, dtype=np.int64), scaled.multipliers
         self._columns, self._stranger = _columns(points), np.array([-1])
         self._few = NEARBY_WORK // points.size
-        self.takes_tensors = compute.on_gpu
+        self.takes_tensors = compute.on_gpu  # blocks that are there already stay there
         capacity, widths = 4 * windows[-1], len(scaled.widths)
         self._buffer = np.zeros((points.shape[1], capacity + PADDING), np.float32)
         self._ahead = np.zeros((widths, capacity), np.float32)
@@ -177,7 +177,7 @@ class GaussianLive:
         elif own is None:
             own = np.full(len(points), -1)
         compute, columns = self.compute, self._columns_on_device
-        if compute.on_gpu and len(points) <= self._few and isinstance(points, np.ndarray):
+        if self.takes_tensors and len(points) <= self._few and isinstance(points, np.ndarray):
             compute, columns = self._nearby, self._columns
 
         def some(start: int) -> tuple[Float32Array, Float64Array]:
@@ -199,7 +199,7 @@ class GaussianLive:
         return columns
 
     def advance(self, observed: tuple[Float32Array, Float64Array], start: int, stop: int) -> Float64Array:
-        if stop - start <= SHORT and self.compute.on_gpu:
+        if self.takes_tensors and stop - start <= SHORT:
             observed = self.compute.get(observed[0][:, start:stop]), self.compute.get(observed[1][:, start:stop])
             start, stop = 0, stop - start
         compute = self._nearby if isinstance(observed[0], np.ndarray) else self.compute
@@ -274,19 +274,21 @@ class Family:
         return slice(len(self.windows) > 1, None)
 
     @cached_property
-    def _places(self) -> list[int] | None:
+    def _places(self) -> Int64Array | None:
         """The row of every channel; None where they are all rows in order."""
-        heard: list[int] = self.heard.tolist()
         if self.typical < 0:
-            return None if len(heard) == self.rows else heard
-        typicality = list(range(self.rows - len(self.windows), self.rows))
-        return [*heard, *typicality, *typicality[self._longer]]
+            return None if len(self.heard) == self.rows else self.heard
+        typicality = np.arange(self.rows - len(self.windows), self.rows)
+        return np.concatenate([self.heard, typicality, typicality[self._longer]])
 
     def choose(self, rows: Array, axis: int = 0) -> Array:
         """The channels, from all rows; `axis` is that of the rows, 0 or 1."""
         if self._places is None:
             return rows
-        chosen: Array = rows[self._places] if axis == 0 else rows[:, self._places]
+        if isinstance(rows, np.ndarray):
+            chosen: Array = rows.take(self._places, axis)
+        else:
+            chosen = rows[self._places.tolist()] if axis == 0 else rows[:, self._places.tolist()]
         if self.typical >= 0:
             first = len(self.heard) + len(self.windows)
             more = chosen[first:] if axis == 0 else chosen[:, first:]
