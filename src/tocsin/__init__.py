@@ -15,7 +15,7 @@ from tocsin.errors import (
 from tocsin.kernels import Gaussian
 from tocsin.outcomes import Outcome, Outcomes
 from tocsin.samplers import Blocks, Independent
-from tocsin.statistics import LSDD, MMD, Custom, MeanShift
+from tocsin.statistics import LSDD, MMD, Custom, Landmarks, MeanShift
 from tocsin.statistics.base import Channel
 
 __all__ = [
@@ -31,6 +31,7 @@ __all__ = [
     "Gaussian",
     "Independent",
     "InputError",
+    "Landmarks",
     "MeanShift",
     "MissingExtraError",
     "NotFittedError",

@@ -91,6 +91,8 @@ class Fit:
             prepared = self._prepare(reference, 0, report)
             p_value = self._dependence(prepared, reference.edges)
             fit = self._decided(p_value, len(everything))
+            if isinstance(fit.sampler, Blocks) and not prepared.takes_blocks:
+                raise InputError(_no_blocks(p_value if self.sampler == "auto" else None))
             if fit.windows != self.windows:
                 reference = fit._split(everything, groups, tensor)
                 prepared = fit._prepare(reference, 0, report)
@@ -270,6 +272,18 @@ class Fit:
             rang, made = self.functions.first_passages(paths, levels, 0)
             alarms, tests = alarms + int(rang.sum()), tests + int(made.sum())
         return tests / alarms if alarms else math.inf
+
+
+def _no_blocks(p_value: float | None) -> str:
+    """p_value: where blocks were chosen because of it."""
+    found = (
+        "" if p_value is None else f"The reference depends on its order (p = {p_value:.3g}), which asks for blocks. "
+    )
+    return (
+        f"{found}Blocks() and Landmarks(...) do not go together: landmarks are taken out of the midst of blocks, and "
+        "resemble their neighbours in time. Leave approximation=... out; or, if the order of the reference means "
+        "nothing, shuffle it, or give sampler=Independent()."
+    )
 
 
 def _broken_promise(calibration: Calibration, real: float) -> str:

@@ -28,7 +28,7 @@ from tocsin.intake import Objects, Represented, Rows, Tabular
 from tocsin.kernels import Gaussian
 from tocsin.outcomes import Outcome
 from tocsin.samplers import Blocks, Independent
-from tocsin.statistics import LSDD, MMD, Custom, MeanShift
+from tocsin.statistics import LSDD, MMD, Custom, Landmarks, MeanShift
 from tocsin.statistics.base import Channel
 from tocsin.tables import Column, Columns
 
@@ -49,6 +49,7 @@ CLASSES: dict[str, Any] = {
         Gaussian,
         Independent,
         LSDD,
+        Landmarks,
         MMD,
         MeanShift,
         Normaliser,

@@ -29,6 +29,7 @@ OPTIONS = {
     "give Blocks(length=..., guard=...)": "give --sampler blocks --block-length",
     "give Blocks(length=...)": "give --sampler blocks --block-length",
     "give Independent()": "give --sampler independent",
+    "approximation=...": "--landmarks",
     "paths=...": "--paths",
     "Rename, add or drop columns, or fit": "Choose them with --columns, in the reference's order, or fit",
 }

@@ -19,7 +19,7 @@ from tocsin.detector import Detector
 from tocsin.errors import InputError, ReferenceWarning
 from tocsin.kernels import Gaussian
 from tocsin.samplers import Blocks, Independent, Sampler
-from tocsin.statistics import LSDD, MMD, MeanShift
+from tocsin.statistics import LSDD, MMD, Landmarks, MeanShift
 from tocsin.statistics.base import Statistic
 from tocsin.tables import OTHERS, Table
 from tocsin.watching import Start
@@ -43,6 +43,11 @@ Measure = typer.Option(help="What measures the difference between window and ref
 Width = typer.Option(
     metavar="X,...",
     help="Kernel widths (mmd: one or several; lsdd: one). Default: from the median distance between rows.",
+)
+LandmarkCount = typer.Option(
+    "--landmarks",
+    metavar="N",
+    help="For big references (mmd): compare with this many landmarks that stand for all rows, such as 1000.",
 )
 Calibrate = typer.Option(help="How thresholds are made; 'paper' and 'fixed' are there to compare with.")
 Draw = typer.Option(
@@ -81,6 +86,7 @@ def command(
     window: Annotated[str | None, Window] = None,
     statistic: Annotated[StatisticName, Measure] = "mmd",
     width: Annotated[str | None, Width] = None,
+    landmarks: Annotated[int | None, LandmarkCount] = None,
     columns: Annotated[str | None, common.COLUMNS] = None,
     calibration: Annotated[Mode, Calibrate] = "steady",
     sampler: Annotated[SamplerName, Draw] = "auto",
@@ -115,7 +121,7 @@ def command(
         raise InputError(f"-o {output} would overwrite the reference; choose another file, such as machine.tocsin.")
     detector = Detector(
         ert,
-        _statistic(statistic, common.numbers("--width", width, float, "a number")),
+        _statistic(statistic, common.numbers("--width", width, float, "a number"), landmarks),
         window=common.numbers("--window", window, int, "a whole number"),
         sampler=_sampler(sampler, block_length),
         guarantee=guarantee,
@@ -195,9 +201,14 @@ def _warned(caught: list[warnings.WarningMessage]) -> Iterator[str]:
         yield text[0].lower() + text[1:].removesuffix(".")
 
 
-def _statistic(name: StatisticName, widths: list[float] | None) -> Statistic:
+def _statistic(name: StatisticName, widths: list[float] | None, landmarks: int | None) -> Statistic:
     if name == "mmd":
-        return MMD() if widths is None else MMD(Gaussian(width=widths))
+        approximation = None if landmarks is None else Landmarks(landmarks)
+        return MMD(None if widths is None else Gaussian(width=widths), approximation)
+    if landmarks is not None:
+        raise InputError(
+            f"--landmarks {landmarks} is for mmd; the others cost as little on big references as on small."
+        )
     if name == "lsdd":
         if widths is not None and len(widths) > 1:
             raise InputError(f"--width {widths}: lsdd takes one width. Give one, or --statistic mmd.")

@@ -19,6 +19,7 @@ class PreparedFamily:
         self.members, self._compute = members, compute
         self.channels: tuple[Channel, ...] = sum((member.channels for member in members), ())
         self.bootstraps = all(member.bootstraps for member in members)
+        self.takes_blocks = all(getattr(member, "takes_blocks", True) for member in members)
         self.compares_points = any(member.compares_points for member in members)
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:

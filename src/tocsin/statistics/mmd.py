@@ -1,4 +1,4 @@
-"""The maximum mean discrepancy: quadratic, unbiased, in O(N + W) a step."""
+"""The maximum mean discrepancy: quadratic, unbiased, in O(N + W) a step, or O(m + W) with m landmarks."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from tocsin.compute import Functions
 from tocsin.errors import InputError, StorageError
 from tocsin.kernels import Gaussian, Kernel
 from tocsin.statistics.base import Live, Parts, Points, Prepared, Setting
+from tocsin.statistics.landmarks import Landmarks, LandmarksLive, PreparedLandmarks
 from tocsin.statistics.mmd_callable import CallableLive, PreparedCallable
 from tocsin.statistics.mmd_gaussian import GaussianLive, PreparedGaussian
 
@@ -31,9 +32,14 @@ class MMD:
         with those windows in which some points can be expected to be alike at that width, and how typical of the
         reference the window's points are (their mean similarity to it), each way. `Gaussian()` is the paper's single
         width, and `Gaussian(factors=...)` several, without typicality.
+    approximation
+        `Landmarks(1000)` for big references: observations are compared with that many landmarks, weighted so that they
+        stand for all reference points. A step costs the same however many these are, and so does each of them in the
+        fit. For Gaussian kernels, and observations that do not depend on those before them.
     """
 
     kernel: Gaussian | Kernel | None = None
+    approximation: Landmarks | None = None
 
     def __post_init__(self) -> None:
         function = callable(self.kernel) and not isinstance(self.kernel, type)
@@ -41,6 +47,16 @@ class MMD:
             raise InputError(
                 f"MMD(kernel={self.kernel!r}): a kernel is Gaussian(...) or a function k(X, Y) that returns a "
                 "matrix. For a width, write Gaussian(width=...)."
+            )
+        if not (self.approximation is None or isinstance(self.approximation, Landmarks)):
+            raise InputError(
+                f"MMD(approximation={self.approximation!r}): give Landmarks(...), or None to compare observations with "
+                "all reference points."
+            )
+        if self.approximation is not None and self.takes_objects:
+            raise InputError(
+                "MMD(approximation=Landmarks(...)) is for Gaussian kernels: of a function it is not known whether it "
+                "is a kernel that landmarks can stand for. Give Gaussian(...), or no approximation."
             )
 
     @property
@@ -52,18 +68,22 @@ class MMD:
         return not (self.kernel is None or isinstance(self.kernel, Gaussian))
 
     def holds_out(self, count: int, windows: tuple[int, ...]) -> int:
-        return 0
+        return 0 if self.approximation is None else self.approximation.holds_out(count)
 
     def prepare(self, points: Points, held_out: Points, setting: Setting) -> Prepared:
-        if self.kernel is None:
-            return PreparedGaussian(points, FAMILY.widths(points, setting.rng), setting, default=True)
-        if isinstance(self.kernel, Gaussian):
-            return PreparedGaussian(points, self.kernel.widths(points, setting.rng), setting)
-        return PreparedCallable(points, self.kernel, setting)
+        kernel = FAMILY if self.kernel is None else self.kernel
+        if not isinstance(kernel, Gaussian):
+            return PreparedCallable(points, kernel, setting)
+        widths, default = kernel.widths(points, setting.rng), self.kernel is None
+        if self.approximation is not None:
+            return PreparedLandmarks(points, held_out, widths, setting, default=default)
+        return PreparedGaussian(points, widths, setting, default=default)
 
     def restore(self, parts: Parts, windows: tuple[int, ...], compute: Functions) -> Live:
         if parts["kind"] == "gaussian":
             return GaussianLive.restore(parts, windows, compute)
+        if parts["kind"] == "landmarks":
+            return LandmarksLive.restore(parts, windows, compute)
         if self.kernel is None or isinstance(self.kernel, Gaussian):
             raise StorageError(
                 "This detector was fitted with a kernel function of its user's, which no file can hold. "

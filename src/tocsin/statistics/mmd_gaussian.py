@@ -48,27 +48,31 @@ class PreparedGaussian:
         self, points: Float64Array, widths: tuple[float, ...], setting: Setting, *, default: bool = False
     ) -> None:
         self.setting = setting
-        centre = np.median(points, axis=0)
-        self.scaled = ScaledPoints(centre, widths)
+        self.scaled = ScaledPoints(np.median(points, axis=0), widths)
         self.points = self.scaled(points)
         self.multipliers = self.scaled.multipliers
         if setting.tensor is None:
-            self._rows, self._columns = setting.compute.put(self.points), setting.compute.put(_columns(self.points))
+            self._rows, self._columns = setting.compute.put(self.points), setting.compute.put(as_columns(self.points))
         else:
             self._rows = setting.compute.scaled(setting.tensor, self.scaled.centre, self.scaled.scale)
             self._columns = self._rows.T.contiguous()
-        self.row_sums = self._own_row_sums(self._columns, len(points), setting.guard)
-        heard = np.ones((len(widths), len(setting.windows)), dtype=bool)
-        typical = -1
+        row_sums = self._own_row_sums(self._columns, len(points), setting.guard)
+        similarity = (row_sums / others(len(points), setting.guard)).mean(1)
+        self.row_sums = row_sums[self._choose_channels(similarity, default=default)]
+
+    def _choose_channels(self, similarity: Float64Array, *, default: bool) -> Int64Array:
+        """Settle the family, by the mean kernel of reference points at each width; the widths that stay."""
+        windows, widths = self.setting.windows, self.scaled.widths
+        heard = np.ones((len(widths), len(windows)), dtype=bool)
         if default:
-            similarity = (self.row_sums / others(len(points), setting.guard)).mean(1)
-            heard = _can_speak(similarity, setting.window_array)
-            kept = np.flatnonzero(heard.any(1))
-            self.scaled = ScaledPoints(centre, tuple(widths[i] for i in kept))
-            self.multipliers, self.row_sums, heard = self.scaled.multipliers, self.row_sums[kept], heard[kept]
-            typical = min(TYPICAL, len(kept) - 1)
-        self.family = Family(setting.windows, self.scaled.widths, np.flatnonzero(heard), typical)
+            heard = _can_speak(similarity, self.setting.window_array)
+        kept = np.flatnonzero(heard.any(1))
+        self.scaled = ScaledPoints(self.scaled.centre, tuple(widths[i] for i in kept))
+        self.multipliers = self.scaled.multipliers
+        typical = min(TYPICAL, len(kept) - 1) if default else -1
+        self.family = Family(windows, self.scaled.widths, np.flatnonzero(heard[kept]), typical)
         self.channels = self.family.channels
+        return kept
 
     def split_paths(self) -> NullPaths:
         def paths(streams: Streams) -> Float32Array:
@@ -139,7 +143,7 @@ class PreparedGaussian:
         points, sums = self.points, self.row_sums
         if kept is not None:
             points = self.points[kept]
-            sums = self._own_row_sums(self.setting.compute.put(_columns(points)), len(kept), self.setting.guard)
+            sums = self._own_row_sums(self.setting.compute.put(as_columns(points)), len(kept), self.setting.guard)
         offset = mean_pair(sums, self.setting.guard)
         return GaussianLive(points, offset, self.scaled, self.family, self.setting.guard, self.setting.compute)
 
@@ -148,6 +152,8 @@ class GaussianLive:
     """S_t = A + C_t / (W (W - 1)) - 2 mean_{window} c(z), c(z) = mean_i k(x_i, z): one kernel row a step."""
 
     may_fail = False
+    weights: Float32Array = NO_WEIGHTS
+    """Of the points, (widths, N), where c is not their plain mean."""
 
     def __init__(
         self,
@@ -162,7 +168,7 @@ class GaussianLive:
         self.points, self.offset, self.scaled, self.family, self.guard = points, offset, scaled, family, guard
         self.compute, self._nearby, self.executor, self.scale = compute, compute.nearby, Threads(), scaled.scale
         self.windows, self.multipliers = np.array(windows, dtype=np.int64), scaled.multipliers
-        self._columns, self._stranger = _columns(points), np.array([-1])
+        self._columns, self._stranger = as_columns(points), np.array([-1])
         self._few = NEARBY_WORK // points.size
         self.takes_tensors = compute.on_gpu  # blocks that are there already stay there
         capacity, widths = 4 * windows[-1], len(scaled.widths)
@@ -184,7 +190,7 @@ class GaussianLive:
             rows = slice(start, start + compute.ROWS)
             observed: tuple[Float32Array, Float64Array] = compute.gaussian_observe(
                 columns, len(self.points), points[rows], self.scaled.centre, self.scale, own[rows],
-                self.guard, self.multipliers, NO_WEIGHTS,
+                self.guard, self.multipliers, self.weights,
             )  # fmt: skip
             return observed
 
@@ -347,7 +353,7 @@ def pair_paths(
     return paths
 
 
-def _columns(points: Float32Array) -> Float32Array:
+def as_columns(points: Float32Array) -> Float32Array:
     """(d, N) with padding, so that strips of columns can be read whole."""
     n, d = points.shape
     columns = np.zeros((d, -(-n // PADDING) * PADDING), np.float32)
