@@ -319,8 +319,8 @@ class Watcher(Generic[C]):
         return (
             f"<{head} fitted to {shape}: windows {', '.join(map(str, fitted.windows))}, "
             f"{channels} channel{'s' * (channels > 1)}, threshold {fitted.calibration.threshold:.4g} "
-            f"({fitted.calibration.quality}), computed by {compute.load(self.backend, self.device)}; time {fitted.time}, "
-            f"{state}>"
+            f"({fitted.calibration.quality}); time {fitted.time}, {state}; "
+            f"computed by {compute.load(self.backend, self.device)}>"
         )
 
     # Files
