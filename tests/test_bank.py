@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -10,8 +11,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from backends import on_device, with_torch
-from tocsin import LSDD, MMD, Detector, DetectorBank, Gaussian, Independent, InputError, NotFittedError, StorageError
+from backends import needs_torch, on_device, with_torch
+from tocsin import (
+    LSDD,
+    MMD,
+    Detector,
+    DetectorBank,
+    Gaussian,
+    Independent,
+    InputError,
+    Landmarks,
+    NotFittedError,
+    StorageError,
+)
 from tocsin.calibration.normalise import coin, hashed
 from tocsin.compute import Backend
 from tocsin.compute.arrays import Float64Array
@@ -192,3 +204,91 @@ def test_promise(ert_bank: float | None) -> None:
     error = max(float(np.std(logs, ddof=1)), 0.05) / np.sqrt(len(logs))
     assert abs(float(np.mean(logs))) < 4 * error
     assert 0.8 < float(np.mean(early)) < 1.25
+
+
+# What goes wrong in the middle
+
+
+@needs_torch
+def test_a_step_without_enough_memory_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    torch = pytest.importorskip("torch")
+    bank, twin = (DetectorBank(fitted(backend="torch"), 4) for _ in range(2))
+    rng = np.random.default_rng(0)
+    for _ in range(15):
+        rows = rng.normal(size=(4, 3))
+        bank.update(rows)
+        twin.update(rows)
+
+    def full(*_: Any) -> None:
+        raise torch.OutOfMemoryError("no memory left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(torch, "bmm", full)
+        with pytest.raises(torch.OutOfMemoryError):
+            bank.update(rows)
+    np.testing.assert_array_equal(bank.time_, twin.time_)
+    np.testing.assert_array_equal(bank.update(rows).statistic, twin.update(rows).statistic)
+
+
+def test_an_interrupted_step_is_made_by_all_streams(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C is told when every stream has taken in its observation."""
+    banks = [DetectorBank(fitted(), 600) for _ in range(2)]
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(2, 600, 3))
+    expected = [banks[0].update(step) for step in rows]
+    live = banks[1]._windows.live
+
+    class Interrupted:
+        compared = False
+
+        def map(self, function: Any, items: Any) -> Any:
+            if not self.compared:  # with the reference: nothing has changed yet
+                self.compared = True
+                yield from map(function, items)
+                return
+            yield function(items[1])
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(live, "executor", Interrupted())
+        with pytest.raises(KeyboardInterrupt):
+            banks[1].update(rows[0])
+    np.testing.assert_array_equal(banks[1].time_, np.ones(600))
+    np.testing.assert_array_equal(banks[1].update(rows[1]).statistic, expected[1].statistic)
+
+
+def test_a_detector_may_be_fitted_anew(tmp_path: Path) -> None:
+    """The bank and its file keep the fit that they began with."""
+    detector = deepcopy(fitted())
+    bank, rows = DetectorBank(detector, 3), np.random.default_rng(0).normal(size=(3, 3))
+    bank.update(rows)
+    detector.set_params(ert=30).fit(10 + reference("one channel"), progress=False)
+    bank.save(tmp_path / "bank.tocsin")
+    again = DetectorBank.load(tmp_path / "bank.tocsin")
+    np.testing.assert_array_equal(bank.update(rows).statistic, again.update(rows).statistic)
+
+
+def test_guarantees_are_kept_by_all_together() -> None:
+    detector = fitted(interval=True, guarantee=0.9, paths=4000)
+    bank = DetectorBank(detector, 20, ert_bank=50)
+    calibration = bank.calibration_
+    assert calibration.errors is not None
+    reach = calibration.errors.quantile(0.9)
+    assert calibration.nominal == pytest.approx(calibration.ert * np.exp(reach), rel=0.02)
+    assert calibration.guarantee == 0.9
+    assert calibration.ert == pytest.approx(20 * 50, rel=0.02)
+
+
+def test_what_ert_bank_may_be() -> None:
+    for ert_bank in (1.0, np.inf, "often", True):
+        with pytest.raises(InputError, match=r"ert_bank=.* must be a number of steps of the bank"):
+            DetectorBank(fitted(), 3, ert_bank=ert_bank)  # type: ignore[arg-type]
+
+
+def test_landmarks_in_a_bank() -> None:
+    detector = fitted(statistic=MMD(Gaussian(), approximation=Landmarks(40)))
+    bank, rng = DetectorBank(detector, 3), np.random.default_rng(0)
+    streams = rng.normal(size=(25, 3, 3))
+    got = np.array([bank.update(rows).statistic for rows in streams])
+    alone = detector.update_many(streams[:, 1]).statistic
+    np.testing.assert_allclose(got[10:, 1], alone[10:], atol=detector._ready().normaliser.tie + 1e-6)

@@ -613,3 +613,21 @@ def test_functions_have_no_others(functions: compute.Functions) -> None:
     """An attribute that is not a hot function is missing, as in any object."""
     assert not hasattr(functions, "no_such_function")
     assert not hasattr(functions, "__array__")
+
+
+def test_the_environment_may_say_what_auto_stands_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(compute.VARIABLE, "numpy")
+    assert compute.load("auto").backend == "numpy"
+    assert compute.load("numba").backend == "numba"
+    monkeypatch.setenv(compute.VARIABLE, "abacus")
+    with pytest.raises(InputError, match=r"The environment variable TOCSIN_BACKEND='abacus' is unknown; set it to one"):
+        compute.load("auto")
+
+
+@needs_torch
+def test_devices_may_be_pytorchs_own() -> None:
+    import torch
+
+    assert str(compute.load("torch", torch.device("cpu"))) == "torch on cpu"  # type: ignore[arg-type]
+    with pytest.raises(InputError, match="device='7' is unknown"):
+        compute.load("torch", 7)  # type: ignore[arg-type]

@@ -21,7 +21,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from backends import on_device
+from backends import DEVICE, on_device
 from tocsin import LSDD, MMD, Custom, Detector, Gaussian, MeanShift, compute
 from tocsin.compute.arrays import Array
 
@@ -30,6 +30,7 @@ torch = pytest.importorskip("torch", reason=MISSING)
 torch_ = pytest.importorskip("tocsin.compute.torch_", reason=MISSING)
 torch_memory = pytest.importorskip("tocsin.compute.torch_memory", reason=MISSING)
 torch_pairs = pytest.importorskip("tocsin.compute.torch_pairs", reason=MISSING)
+torch_live = pytest.importorskip("tocsin.compute.torch_live", reason=MISSING)
 
 RARE = 1e-6
 BOUND = 4.9
@@ -342,3 +343,30 @@ def test_a_detector_goes_on_with_another_backend(
         scale = np.nanmax(np.abs(expected.statistic))
         np.testing.assert_allclose(got.statistic, expected.statistic, rtol=0, atol=1e-6 * scale)
         np.testing.assert_array_equal(got.alarm, expected.alarm)
+
+
+def test_a_block_without_enough_memory_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a block that is taken in by pieces, one that fails takes the others with it."""
+    sample = np.random.default_rng(0).normal(size=(200, 2))
+    detector = Detector(
+        50, MMD(Gaussian()), window=5, paths=200, interval=False, seed=1, backend="torch", device=DEVICE
+    )
+    detector.fit(sample, progress=False)
+    twin = copy.deepcopy(detector)
+    whole, pieces = torch_live._advanced, 0
+
+    def failing(*arguments: Any) -> Any:
+        nonlocal pieces
+        pieces += 1
+        if pieces == 3:
+            raise torch.OutOfMemoryError("no memory left")
+        return whole(*arguments)
+
+    block = np.random.default_rng(1).normal(size=(400, 2))
+    with monkeypatch.context() as patched:
+        patched.setattr(torch_live, "STEPS", 130)
+        patched.setattr(torch_live, "_advanced", failing)
+        patched.setattr("tocsin.statistics.mmd_gaussian.SHORT", 0)
+        with pytest.raises(torch.OutOfMemoryError):
+            detector.update_many(block)
+    np.testing.assert_array_equal(detector.update_many(block).statistic, twin.update_many(block).statistic)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import deque
+from copy import copy
 from dataclasses import replace
 from typing import Any, Self
 
@@ -25,8 +26,9 @@ from tocsin.statistics.mmd_gaussian import GaussianLive
 BANK = 12
 """What a seed is for, among the parts of a detector's life."""
 
-STARTS, MOST_TRIES = 1024, 1000
-"""Quiet windows of reference points, drawn once, that runs begin with; and how often those that ring are redrawn."""
+STARTS, STARTS_PER_STREAM, MOST_TRIES = 1024, 16, 1000
+"""Quiet windows of reference points, drawn once, that runs begin with: at most, and for each stream if there are few
+streams; and how often those that ring are redrawn."""
 
 
 class DetectorBank:
@@ -61,8 +63,9 @@ class DetectorBank:
         if count is None:
             raise InputError("streams=None: say how many streams the bank watches.")
         self._fitted, live = detector._ready(), _gaussian(detector)
-        self.detector, self.streams, self.ert_bank = detector, count, ert_bank
-        self._calibration = _aimed(self._fitted.calibration, count, ert_bank)
+        # A copy: the detector may be fitted anew, or get other options.
+        self.detector, self.streams, self.ert_bank = copy(detector), count, ert_bank
+        self._calibration = _aimed(self._fitted.calibration, self._fitted.windows[-1], count, ert_bank)
         self._windows = GaussianBank(live, count)
         self._time, self._run, self._rang = (np.zeros(count, np.int64) for _ in range(3))
         self._heard = np.zeros((count, 2))  # statistic and channel of each stream's alarm
@@ -91,7 +94,10 @@ class DetectorBank:
                 "some of the streams, name them: update(block, streams=[...])."
             )
         channels = fitted.live.channels
-        values = self._windows.step(chosen, points) if len(chosen) else np.empty((0, len(channels)))
+        # Ctrl-C in the middle of a step waits for its end, so that all streams have made it.
+        values, interrupted = np.empty((0, len(channels))), None
+        if len(chosen):
+            values, interrupted = self._windows.step(chosen, points)
         self._time[chosen] += 1
         time, thresholds = self._time[chosen], self._calibration.thresholds
         test = time if fitted.start == "warm" else time - fitted.windows[-1]
@@ -105,6 +111,8 @@ class DetectorBank:
         self._heard[chosen[first]] = np.column_stack([statistic[first], loudest[first]])
         if reset_on_alarm:
             self.reset(chosen[alarm])
+        if interrupted is not None:
+            raise interrupted
         return Outcomes(time, alarm, statistic, threshold, loudest, channels, self._calibration.curve)
 
     def reset(self, streams: Any = None) -> None:
@@ -128,6 +136,7 @@ class DetectorBank:
             alarm=self._alarm(s),
             recent=deque(window[begun:]),
             begun_with=window[:begun] if begun else None,
+            stream=s + 1,
         )
         return Alarm.of(fitted).explain()
 
@@ -165,13 +174,14 @@ class DetectorBank:
             self._windows.clear(chosen)
         elif len(chosen):
             drawn = hashed(self._fitted.seed, chosen + 1, self._run[chosen], np.zeros(len(chosen), np.int64))
-            self._windows.copy(chosen, self._starts, (drawn * STARTS).astype(np.int64))
+            self._windows.copy(chosen, self._starts, (drawn * self._starts.count).astype(np.int64))
 
     def _quiet_starts(self, live: GaussianLive) -> GaussianBank:
         """Windows of reference points, drawn as null streams are, whose own test is quiet."""
-        fitted, starts, waiting = self._fitted, GaussianBank(live, STARTS), np.arange(STARTS)
-        calibration, count = fitted.calibration, len(fitted.reference)
-        source: Source = Singly(count)
+        fitted, count = self._fitted, min(STARTS, STARTS_PER_STREAM * self.streams)
+        starts, waiting = GaussianBank(live, count), np.arange(count)
+        calibration = fitted.calibration
+        source: Source = Singly(len(fitted.reference))
         if calibration.block > 1:
             assert fitted.edges is not None
             source = InBlocks(fitted.edges, calibration.block, calibration.guard)
@@ -242,11 +252,12 @@ class DetectorBank:
         storage.write(path, {**self.detector._content(), "kind": type(self).__name__, "bank": bank})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a bank; it goes on where it was saved."""
+    def load(cls, path: str | os.PathLike[str], preprocess: Any = None, **place: Any) -> Self:
+        """Read a bank; it goes on where it was saved. preprocess, backend, device: as in `Detector.load`."""
         content = storage.read(path, cls.__name__)
         saved = content["bank"]
-        bank = cls(Detector._of(content, path), saved["streams"], ert_bank=saved["ert_bank"])
+        detector = Detector._of(content, path, None, preprocess, **place)
+        bank = cls(detector, saved["streams"], ert_bank=saved["ert_bank"])
         bank._time, bank._run, bank._rang, bank._heard = (saved[name] for name in ("time", "run", "rang", "heard"))
         bank._windows.resume(saved["windows"])
         return bank
@@ -263,13 +274,17 @@ def _gaussian(detector: Detector) -> GaussianLive:
     )
 
 
-def _aimed(calibration: Calibration, streams: int, ert_bank: float | None) -> Calibration:
+def _aimed(calibration: Calibration, widest: int, streams: int, ert_bank: float | None) -> Calibration:
     """With thresholds for each stream that keep a promise for all."""
     if ert_bank is None:
         return calibration
-    together = validation.expected_run_time(ert_bank, 1)
+    number = isinstance(ert_bank, int | float | np.integer | np.floating) and not isinstance(ert_bank, bool)
+    if not (number and math.isfinite(ert_bank) and ert_bank >= 2):
+        raise InputError(
+            f"ert_bank={ert_bank!r} must be a number of steps between false alarms of the bank, at least 2."
+        )
     # Streams are quiet together with probability (1 - 1 / each)^streams.
-    each = -1 / math.expm1(math.log1p(-1 / together) / streams)
+    each = validation.expected_run_time(-1 / math.expm1(math.log1p(-1 / float(ert_bank)) / streams), widest)
     if calibration.references == "direct" and each > calibration.nominal:
         raise InputError(
             f"ert_bank={ert_bank:g} needs an expected run time of {each:.4g} for each of {streams} streams, and the "
@@ -278,4 +293,5 @@ def _aimed(calibration: Calibration, streams: int, ert_bank: float | None) -> Ca
         )
     if calibration.curve is None or calibration.mode == "fixed":
         raise InputError("ert_bank needs a detector that keeps a promise: fit it with calibration='steady'.")
-    return replace(calibration.aimed_at(each * calibration.nominal / calibration.ert), ert=each)
+    aimed = replace(calibration.aimed_at(each), ert=each, guarantee=None)
+    return aimed if calibration.guarantee is None else aimed.guaranteed(calibration.guarantee)

@@ -215,7 +215,7 @@ class Detector(Watcher[Calibration]):
         )
         fitted = fit.run(learned, progress)
         self._begin(fitted, run=0)
-        self._fitted = fitted
+        self._fitted, self._computed_by = fitted, f"; computed by {fit.functions}"
         return self
 
     def _learn(

@@ -137,7 +137,7 @@ class Fit:
         *held_out, kept = (np.sort(piece) for piece in np.split(order, np.cumsum(aside)))
         edges = np.unique(np.searchsorted(kept, groups))
         if tensor is not None:
-            tensor = tensor[self.functions.put(kept)] if self.functions.on_gpu else None
+            tensor = tensor.to(self.functions.device)[self.functions.put(kept)] if self.functions.on_gpu else None
         held = [choose(everything, piece) for piece in held_out]
         return Reference(choose(everything, kept), kept, edges, held, tensor)
 
@@ -266,8 +266,9 @@ class Fit:
         null, alarms, tests = prepared.direct_paths(), 0, 0
         test = np.arange(sampler.length - widest + 1)
         levels = calibration.thresholds[np.minimum(test, len(calibration.thresholds) - 1)]
-        for block in range(-(-REALITY_PATHS // plan.block)):
-            streams = sampler.draw(np.random.default_rng([self.seed, REALITY, block]), plan.block, self.functions)
+        size = min(plan.block, REALITY_PATHS)
+        for block in range(-(-REALITY_PATHS // size)):
+            streams = sampler.draw(np.random.default_rng([self.seed, REALITY, block]), size, self.functions)
             paths = normaliser.paths(null(streams), streams.coins[:, : len(levels)], self.functions)
             rang, made = self.functions.first_passages(paths, levels, 0)
             alarms, tests = alarms + int(rang.sum()), tests + int(made.sum())

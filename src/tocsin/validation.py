@@ -269,8 +269,8 @@ def tensor_rows(block: Any, width: int) -> Any:
         block = block[:, None]
     if block.ndim != 2 or block.shape[1] != width:
         raise InputError(
-            f"update_many takes rows of {width} numbers, and got a tensor of shape {tuple(block.shape)}; for a single "
-            "observation use update."
+            f"The block is a tensor of shape {tuple(block.shape)}; it must have a row of {width} numbers for each "
+            "observation."
         )
     block = block.detach()
     if not bool(block.isfinite().all()):

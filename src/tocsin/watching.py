@@ -42,6 +42,7 @@ class Fitted(Generic[C]):
         if not all.  edges: of groups of the reference.  rows: which of the observations given these points are.
     rang: null windows that rang, as places in the reference; an explanation is judged by them.
     recent: the latest points of this run.  begun_with: points that stood before them when it began, if any.
+    stream: in a bank, 1 for the first, and so on; a detector alone is stream 0.
     """
 
     live: LiveFamily
@@ -61,6 +62,7 @@ class Fitted(Generic[C]):
     alarm: Outcome | None = None
     recent: deque[Any] = field(default_factory=deque)
     begun_with: Points | None = None
+    stream: int = 0
 
     def __post_init__(self) -> None:
         self.recent = deque(self.recent, maxlen=RECENT_WINDOWS * self.windows[-1])
@@ -109,6 +111,8 @@ class Watcher(Generic[C]):
     backend: compute.Backend
     device: str | None = None
     _fitted: Fitted[C] | None = None
+    _computed_by: str = ""
+    """For `repr`: which backend, on which device."""
 
     # Options
 
@@ -179,7 +183,7 @@ class Watcher(Generic[C]):
         the rest of the block.
         """
         fitted = self._ready()
-        points = fitted.intake.many(block)
+        points = self._taken_in(fitted, block)
         pieces, position, size = [self._advance(fitted, points, None, 0, 0)], 0, SHORTEST_PIECE
         with _all_or_nothing(fitted):
             while position < len(points) and not pieces[-1].alarm.any():
@@ -319,8 +323,7 @@ class Watcher(Generic[C]):
         return (
             f"<{head} fitted to {shape}: windows {', '.join(map(str, fitted.windows))}, "
             f"{channels} channel{'s' * (channels > 1)}, threshold {fitted.calibration.threshold:.4g} "
-            f"({fitted.calibration.quality}); time {fitted.time}, {state}; "
-            f"computed by {compute.load(self.backend, self.device)}>"
+            f"({fitted.calibration.quality}); time {fitted.time}, {state}{self._computed_by}>"
         )
 
     # Files
@@ -354,7 +357,9 @@ class Watcher(Generic[C]):
     def _go_on(self, content: storage.Content) -> Self:
         saved = content["fitted"]
         saved["windows"] = tuple(saved["windows"])
-        live = self._restore(content["live"], saved["windows"], compute.load(self.backend, self.device))
+        functions = compute.load(self.backend, self.device)
+        live = self._restore(content["live"], saved["windows"], functions)
+        self._computed_by = f"; computed by {functions}"
         live.resume(content["state"])
         self._fitted = Fitted(live=live, **saved)
         return self

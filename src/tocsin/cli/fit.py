@@ -138,7 +138,9 @@ def command(
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ReferenceWarning)
         detector.fit(table, groups=labels, workers=workers)
-    detector.set_params(device=None).save(output)  # so that the file can be read on other machines
+    if device != "cpu":
+        detector.set_params(device=None)  # so that the file can be read on other machines
+    detector.save(output)
     notes = [*_warned(caught), *_notes(detector, len(table))]
     if as_json:
         typer.echo(json.dumps({"file": str(output), **describe.facts(detector), "notes": notes}))

@@ -34,13 +34,12 @@ from tocsin.compute.numba_features import (
     feature_split_paths,
     mean_distances,
 )
+from tocsin.compute.numba_live import pair_advance, pair_bank_step
 from tocsin.compute.numba_pairs import (
     exponentials,
     gaussian_observe,
     gaussian_products,
     gaussian_row_sums,
-    pair_advance,
-    pair_bank_step,
     pair_bootstrap_paths,
     pair_split_paths,
 )

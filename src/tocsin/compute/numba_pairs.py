@@ -47,7 +47,7 @@ def exponentials(x: Float32Array) -> Float32Array:
 
 
 @jit
-def _all_widths(squares: Float32Array, start: int, stop: int, multipliers: Float32Array, kernels: Float32Array) -> None:
+def all_widths(squares: Float32Array, start: int, stop: int, multipliers: Float32Array, kernels: Float32Array) -> None:
     """kernels[w, start:stop] = exp(-multipliers[w] * squares[start:stop]).
 
     A multiplier of 0 stands for the fourth power of the width before.
@@ -64,7 +64,7 @@ def _all_widths(squares: Float32Array, start: int, stop: int, multipliers: Float
 
 
 @jit
-def _total(values: Float32Array, row: int, start: int, stop: int) -> float:
+def total_of(values: Float32Array, row: int, start: int, stop: int) -> float:
     total = 0.0
     for j in range(np.uintp(start), np.uintp(stop)):
         total += np.float64(values[row, j])
@@ -106,14 +106,14 @@ def _row_sums(
         for q in range(n):
             for j in range(0, size, STRIP):
                 distance_strip(points, start + j, queries, q, squares, 0, j)
-            _all_widths(squares, 0, size, multipliers, kernels)
+            all_widths(squares, 0, size, multipliers, kernels)
             if own[q] >= 0:
                 _leave_out(kernels, own[q] - guard - start, own[q] + guard + 1 - start, size)
             for w in range(multipliers.size):
                 if weights.size:
                     sums[w, q] += _weighted_total(kernels, weights, w, start, size)
                 else:
-                    sums[w, q] += _total(kernels, w, 0, size)
+                    sums[w, q] += total_of(kernels, w, 0, size)
     return sums
 
 
@@ -190,7 +190,7 @@ def gaussian_block(
     for q in range(n):
         for j in range(0, size, STRIP):
             distance_strip(points, start + j, queries, q, squares, 0, j)
-        _all_widths(squares, 0, size, multipliers, kernels)
+        all_widths(squares, 0, size, multipliers, kernels)
         if own[q] >= 0:
             _leave_out(kernels, own[q] - guard - start, own[q] + guard + 1 - start, size)
         for w in range(multipliers.size):
@@ -251,7 +251,7 @@ def _window_pairs(
         if not tabulated:
             for j in range(0, across, LANES):
                 distance_tile(gathered, base + j, gathered, block, squares, across, j)
-            _all_widths(squares, 0, 4 * across, multipliers, kernels)
+            all_widths(squares, 0, 4 * across, multipliers, kernels)
         for row in range(min(4, length - block)):
             t = block + row
             low = max(0, t - reach + 1)
@@ -266,14 +266,14 @@ def _window_pairs(
             for w in range(widths):
                 _add_row(kernels, first, ahead, w, low, t)
                 if whole:
-                    within[w, t] += _total(kernels, w, first, first + t)
+                    within[w, t] += total_of(kernels, w, first, first + t)
                     for j in range(np.uintp(t)):
                         within[w, j] += np.float64(kernels[w, np.uintp(first) + j])
                 if t >= widest - 1:
                     total, end = 0.0, t
                     for v in range(windows.size):
                         begin = t - windows[v] + 1
-                        total += _total(ahead, w, begin, end)
+                        total += total_of(ahead, w, begin, end)
                         pairs[w, v, t - widest + 1] = 2 * total
                         end = begin
 
@@ -375,121 +375,4 @@ def pair_split_paths(
                 among_kept -= 2 * across + within[w, t]
             offset = among_kept / (kept * (kept - 1.0))
             _combine(pairs, windows, offset, running, w, typical, out[:, p])
-    return out
-
-
-@jit
-def pair_advance(
-    buffer: Float32Array,
-    ahead: Float32Array,
-    linear: Float64Array,
-    cursor: Int64Array,
-    windows: Int64Array,
-    multipliers: Float32Array,
-    offset: Float64Array,
-    typical: int,
-    block: Float32Array,
-    block_linear: Float64Array,
-    start: int,
-    stop: int,
-) -> Float64Array:
-    widths, widest, capacity = multipliers.size, windows[-1], ahead.shape[1]
-    out = np.empty((stop - start, (widths + (typical >= 0)) * windows.size))
-    squares = np.empty(capacity + STRIP, np.float32)
-    kernels = np.empty((widths, capacity), np.float32)
-    position = cursor[0]
-    for i in range(start, stop):
-        if position == capacity:
-            keep = widest - 1
-            for k in range(buffer.shape[0]):
-                buffer[k, :keep] = buffer[k, capacity - keep : capacity]
-            for w in range(widths):
-                ahead[w, :keep] = ahead[w, capacity - keep : capacity].copy()
-                linear[w, :keep] = linear[w, capacity - keep : capacity].copy()
-            position = keep
-        t = position
-        low = max(0, t - widest + 1)
-        for k in range(buffer.shape[0]):
-            buffer[k, t] = block[k, i]
-        for j in range(low, t, STRIP):
-            distance_strip(buffer, j, buffer, t, squares, 0, j)
-        _all_widths(squares, low, t, multipliers, kernels)
-        for w in range(widths):
-            for j in range(np.uintp(low), np.uintp(t)):
-                ahead[w, j] += kernels[w, j]
-            ahead[w, t] = 0
-            linear[w, t] = block_linear[w, i]
-            first, pairs, mean, end = w * windows.size, 0.0, linear[w, t], t
-            for v in range(windows.size):
-                begin = t - windows[v] + 1
-                if begin < 0:
-                    out[i - start, first + v] = np.nan
-                    if w == typical:
-                        out[i - start, widths * windows.size + v] = np.nan
-                    continue
-                pairs += _total(ahead, w, begin, end)
-                for j in range(np.uintp(begin), np.uintp(end)):
-                    mean += linear[w, j]
-                window = windows[v]
-                out[i - start, first + v] = offset[w] + 2 * pairs / (window * (window - 1)) + mean / window
-                if w == typical:
-                    out[i - start, widths * windows.size + v] = offset[w] + mean / window / 2
-                end = begin
-        position += 1
-    cursor[0] = position
-    return out
-
-
-@jit
-def pair_bank_step(
-    buffer: Float32Array,
-    ahead: Float32Array,
-    linear: Float64Array,
-    position: Int64Array,
-    filled: Int64Array,
-    windows: Int64Array,
-    multipliers: Float32Array,
-    offset: Float64Array,
-    typical: int,
-    chosen: Int64Array,
-    start: int,
-    stop: int,
-    block: Float32Array,
-    block_linear: Float64Array,
-) -> Float64Array:
-    widths, widest = multipliers.size, windows[-1]
-    out = np.empty((stop - start, (widths + (typical >= 0)) * windows.size))
-    squares = np.empty(widest + STRIP, np.float32)
-    kernels = np.empty((widths, widest), np.float32)
-    for q in range(start, stop):
-        s = chosen[q]
-        own, place = buffer[s], position[s]
-        for j in range(0, widest, STRIP):
-            distance_strip(own, j, block, q, squares, 0, j)
-        _all_widths(squares, 0, widest, multipliers, kernels)
-        count = min(filled[s] + 1, widest)
-        for w in range(widths):
-            for j in range(np.uintp(widest)):
-                ahead[s, w, j] += kernels[w, j]
-            ahead[s, w, place] = 0
-            linear[s, w, place] = block_linear[w, q]
-            pairs, mean, age = 0.0, 0.0, 0
-            for v in range(windows.size):
-                window = windows[v]
-                while age < window:
-                    j = place - age
-                    if j < 0:
-                        j += widest
-                    pairs += np.float64(ahead[s, w, j])
-                    mean += linear[s, w, j]
-                    age += 1
-                full = count >= window
-                value = offset[w] + 2 * pairs / (window * (window - 1)) + mean / window
-                out[q - start, w * windows.size + v] = value if full else np.nan
-                if w == typical:
-                    value = offset[w] + mean / window / 2
-                    out[q - start, widths * windows.size + v] = value if full else np.nan
-        for k in range(own.shape[0]):
-            own[k, place] = block[k, q]
-        position[s], filled[s] = (place + 1) % widest, count
     return out

@@ -20,18 +20,10 @@ from tocsin.compute.torch_features import (
     feature_split_paths,
     mean_distances,
 )
+from tocsin.compute.torch_live import pair_advance, pair_bank_step
 from tocsin.compute.torch_memory import get, put
-from tocsin.compute.torch_pairs import (
-    gaussian_observe,
-    gaussian_products,
-    gaussian_row_sums,
-    pair_advance,
-    pair_bank_step,
-    pair_bootstrap_paths,
-    pair_split_paths,
-    pair_terms,
-    scaled,
-)
+from tocsin.compute.torch_pairs import pair_bootstrap_paths, pair_split_paths
+from tocsin.compute.torch_rows import gaussian_observe, gaussian_products, gaussian_row_sums, pair_terms, scaled
 
 __all__ = [
     "bumps",

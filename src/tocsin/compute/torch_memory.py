@@ -41,9 +41,15 @@ def in_pieces(function: Callable[[int, int], None], count: int, bytes_each: floa
     while start < count:
         try:
             function(start, min(start + size, count))
-            start += size
         except torch.OutOfMemoryError:
             if size == 1:
                 raise
+            failed = True
+        else:
+            failed = False
+        # Only now is what the failed piece held let go of.
+        if failed:
             size //= 2
             torch.cuda.empty_cache()
+        else:
+            start += size

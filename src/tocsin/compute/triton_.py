@@ -233,12 +233,13 @@ def row_sums(
     span = triton.cdiv(triton.cdiv(count, parts), columns) * columns
     out = torch.empty((parts, widths, n), dtype=torch.float64, device=points.device)
     scaled, powers, far = _widths(tuple(multipliers), points.device)
-    _row_sums[(blocks, parts)](
-        points, _sizes(points), points.stride(0), count, queries, _sizes(queries), queries.stride(0), n,
-        scaled if own is None else own, guard, scaled if weights is None else weights, scaled, far, out, span,
-        points.shape[0], DEPTH=_depth(points), WIDTHS=widths, POWERS=powers, OWN=own is not None,
-        WEIGHTED=weights is not None, ROOM=triton.next_power_of_2(widths), R=rows, C=columns, num_warps=WARPS,
-    )  # fmt: skip
+    with torch.cuda.device_of(points):  # Triton launches on the current one
+        _row_sums[(blocks, parts)](
+            points, _sizes(points), points.stride(0), count, queries, _sizes(queries), queries.stride(0), n,
+            scaled if own is None else own, guard, scaled if weights is None else weights, scaled, far, out, span,
+            points.shape[0], DEPTH=_depth(points), WIDTHS=widths, POWERS=powers, OWN=own is not None,
+            WEIGHTED=weights is not None, ROOM=triton.next_power_of_2(widths), R=rows, C=columns, num_warps=WARPS,
+        )  # fmt: skip
     return out.sum(0)
 
 
@@ -251,30 +252,32 @@ def products(
     scaled, _, far = _widths(tuple(multipliers), points.device)
     rows, columns = PRODUCT_TILE
     together = max(16, min(MOST_TOGETHER, triton.next_power_of_2(copies)))
-    _products[(triton.cdiv(n, rows), len(multipliers), triton.cdiv(copies, together))](
-        points, _sizes(points), points.stride(0), count, queries, _sizes(queries), queries.stride(0), n, own, guard,
-        weights, scaled, far, out, copies, points.shape[0], DEPTH=_depth(points), SPAN=SUMMED, R=rows, C=columns,
-        G=together, num_warps=WARPS,
-    )  # fmt: skip
+    with torch.cuda.device_of(points):  # Triton launches on the current one
+        _products[(triton.cdiv(n, rows), len(multipliers), triton.cdiv(copies, together))](
+            points, _sizes(points), points.stride(0), count, queries, _sizes(queries), queries.stride(0), n, own, guard,
+            weights, scaled, far, out, copies, points.shape[0], DEPTH=_depth(points), SPAN=SUMMED, R=rows, C=columns,
+            G=together, num_warps=WARPS,
+        )  # fmt: skip
     return out
 
 
 def band(
     x: Tensor, streams: Tensor | None, neutral: Tensor | None, multipliers: list[float], windows: list[int], reach: int
 ) -> tuple[Tensor, Tensor]:
-    """As `torch_pairs.band`."""
+    """As `torch_pairs.lag_sums`; x (d, P, L), and streams (P, L) of places where some may come twice."""
     d, paths, length = x.shape
     shape = (len(multipliers), len(windows), paths, length)
     back = torch.empty(shape, dtype=torch.float32, device=x.device)
     fore = torch.empty_like(back)
     scaled, powers, far = _widths(tuple(multipliers), x.device)
     rows, columns = BAND_TILE
-    _band[(paths, triton.cdiv(length, rows))](
-        x, _sizes(x), scaled if streams is None else streams, scaled if neutral is None else neutral,
-        0 if neutral is None else neutral.shape[1], scaled,
-        _bounds(tuple(windows), x.device), far, back, fore, length, paths, paths * length, reach, d,
-        DEPTH=_depth(x), WIDTHS=len(multipliers), WINDOWS=len(windows), POWERS=powers, REPEATS=streams is not None,
-        ROOM=triton.next_power_of_2(shape[0] * shape[1]), R=rows, C=columns, num_warps=WARPS,
-    )  # fmt: skip
+    with torch.cuda.device_of(x):  # Triton launches on the current one
+        _band[(paths, triton.cdiv(length, rows))](
+            x, _sizes(x), scaled if streams is None else streams, scaled if neutral is None else neutral,
+            0 if neutral is None else neutral.shape[1], scaled,
+            _bounds(tuple(windows), x.device), far, back, fore, length, paths, paths * length, reach, d,
+            DEPTH=_depth(x), WIDTHS=len(multipliers), WINDOWS=len(windows), POWERS=powers, REPEATS=streams is not None,
+            ROOM=triton.next_power_of_2(shape[0] * shape[1]), R=rows, C=columns, num_warps=WARPS,
+        )  # fmt: skip
     # Each got the lags between its window and the one before; the wider windows hold those of the narrower too.
     return back.cumsum(1), fore.cumsum(1)

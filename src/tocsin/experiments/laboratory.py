@@ -16,7 +16,7 @@ from itertools import cycle
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
-from tocsin.compute import VARIABLE, Backend
+from tocsin.compute import VARIABLE, Backend, load
 from tocsin.errors import InputError, TocsinError
 from tocsin.execution import available_cores
 from tocsin.experiments import provenance
@@ -45,7 +45,7 @@ class Laboratory:
         fresh: bool = False,
         backend: Backend = "numba",
     ) -> None:
-        self.folder, self._backend = folder, backend
+        self.folder, self._backend = folder, load(backend).backend
         self._workers = workers or len(available_cores())
         self._progress, self._fresh = progress, fresh
         self._redone: set[str] = set()
@@ -58,7 +58,7 @@ class Laboratory:
             tables = experiment.measure(options, self._perform)
         commits, machines = (", ".join(sorted(set(names))) for names in zip(*self.origins, strict=True))
         for name, table in tables.items():
-            origin: Row = {"seed": options.seed, "commit": commits, "machine": machines}
+            origin: Row = {"seed": options.seed, "commit": commits, "machine": machines, "backend": self._backend}
             write_table(self.folder / f"{name}.csv", [{**row, **origin} for row in table])
         return tables
 

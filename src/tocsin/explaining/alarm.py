@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from tocsin.calibration.normalise import coin
+from tocsin.calibration.normalise import hashed
 from tocsin.calibration.result import Calibration
 from tocsin.compute.arrays import Int64Array
 from tocsin.errors import InputError
@@ -105,7 +105,8 @@ class Alarm:
         """The channel's own value, without the coin."""
         fitted, normaliser = self.fitted, self.fitted.normaliser
         k = fitted.live.channels.index(self.channel)
-        score = self.outcome.statistic - normaliser.tie * coin(fitted.seed, fitted.run, self.outcome.time)
+        place = (np.array([number]) for number in (fitted.stream, fitted.run, self.outcome.time))
+        score = self.outcome.statistic - normaliser.tie * float(hashed(fitted.seed, *place)[0])
         return float(score * normaliser.scale[k] + normaliser.centre[k])
 
     def _time(self, place: int) -> int:

@@ -10,6 +10,8 @@ from tocsin.compute.arrays import Float64Array, Int64Array
 from tocsin.statistics.base import Parts, Points, choose
 from tocsin.statistics.mmd_gaussian import PADDING, GaussianLive
 
+ARRAYS = ("buffer", "ahead", "linear", "position", "filled")
+
 STREAMS = 256
 """Streams that one piece of work steps."""
 
@@ -18,7 +20,8 @@ class GaussianBank:
     """A ring of recent points for every stream; see `numpy_.pair_bank_step`."""
 
     def __init__(self, live: GaussianLive, count: int) -> None:
-        self.live, self._windows, self._offset = live, live.compute.put(live.windows), live.compute.put(live.offset)
+        self.live, self.count = live, count
+        self._windows, self._offset = live.compute.put(live.windows), live.compute.put(live.offset)
         d, widest, widths = live.points.shape[1], int(live.windows[-1]), len(live.multipliers)
         room = -(-widest // PADDING) * PADDING
         self._arrays: tuple[Any, ...] = tuple(
@@ -32,24 +35,37 @@ class GaussianBank:
             )
         )
 
-    def step(self, chosen: Int64Array, points: Points) -> Float64Array:
-        """Let one point enter the windows of each of these streams; (len(chosen), channels), NaN until one is full."""
+    def step(self, chosen: Int64Array, points: Points) -> tuple[Float64Array, BaseException | None]:
+        """Let one point enter the windows of each of these streams; (len(chosen), channels), NaN until one is full.
+
+        And what interrupted the step: once some streams have made it, the others do too.
+        """
         return self._step(chosen, self.live.observe(points, None))
 
-    def _step(self, chosen: Int64Array, observed: tuple[Any, Any]) -> Float64Array:
+    def _step(self, chosen: Int64Array, observed: tuple[Any, Any]) -> tuple[Float64Array, BaseException | None]:
         live, size = self.live, len(chosen) if self.live.compute.backend == "torch" else STREAMS
+        rows: dict[int, Float64Array] = {}
 
-        def some(start: int) -> Float64Array:
-            rows: Float64Array = live.compute.pair_bank_step(
+        def some(start: int) -> None:
+            rows[start] = live.compute.pair_bank_step(
                 *self._arrays, self._windows, live.multipliers, self._offset, live.family.typical,
                 chosen, start, min(start + size, len(chosen)), *observed,
             )  # fmt: skip
-            return rows
 
-        if len(chosen) <= size:
-            return live.family.choose(some(0), axis=1)
-        rows = live.compute.concatenate(list(live.executor.map(some, range(0, len(chosen), size))))
-        return live.family.choose(rows, axis=1)
+        starts, interrupted = range(0, len(chosen), size), None
+        if len(starts) == 1:
+            some(0)
+            return live.family.choose(rows[0], axis=1), None
+        try:
+            for _ in live.executor.map(some, starts):
+                pass
+        except BaseException as error:
+            interrupted = error
+            for start in starts:
+                if start not in rows:
+                    some(start)
+        together = live.compute.concatenate([rows[start] for start in starts])
+        return live.family.choose(together, axis=1), interrupted
 
     def fill(
         self, chosen: Int64Array, reference: Points, windows: Int64Array, places: Int64Array | None
@@ -65,7 +81,10 @@ class GaussianBank:
         block, linear = (self.live.compute.get(part) for part in self.live.observe(choose(reference, points), own))
         for step in range(windows.shape[1]):
             new = inverse[:, step]
-            rows = self._step(chosen, (np.ascontiguousarray(block[:, new]), np.ascontiguousarray(linear[:, new])))
+            observed = np.ascontiguousarray(block[:, new]), np.ascontiguousarray(linear[:, new])
+            rows, interrupted = self._step(chosen, observed)
+            if interrupted is not None:
+                raise interrupted
         return rows
 
     def clear(self, chosen: Int64Array) -> None:
@@ -87,10 +106,9 @@ class GaussianBank:
 
     def state(self) -> Parts:
         """What steps change."""
-        names = ("buffer", "ahead", "linear", "position", "filled")
-        return {name: self.live.compute.get(array) for name, array in zip(names, self._arrays, strict=True)}
+        return {name: self.live.compute.get(array) for name, array in zip(ARRAYS, self._arrays, strict=True)}
 
     def resume(self, state: Parts) -> None:
         """Go on from what `state` gave."""
-        for array, saved in zip(self._arrays, state.values(), strict=True):
-            array[...] = self.live.compute.put(saved)
+        for name, array in zip(ARRAYS, self._arrays, strict=True):
+            array[...] = self.live.compute.put(state[name])

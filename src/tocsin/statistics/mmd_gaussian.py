@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -166,7 +167,8 @@ class GaussianLive:
     ) -> None:
         self.channels, windows = family.channels, family.windows
         self.points, self.offset, self.scaled, self.family, self.guard = points, offset, scaled, family, guard
-        self.compute, self._nearby, self.executor, self.scale = compute, compute.nearby, Threads(), scaled.scale
+        self.compute, self._nearby, self.scale = compute, compute.nearby, scaled.scale
+        self.executor = Threads(1 if compute.backend == "torch" else None)  # PyTorch spreads its own work
         self.windows, self.multipliers = np.array(windows, dtype=np.int64), scaled.multipliers
         self._columns, self._stranger = as_columns(points), np.array([-1])
         self._few = NEARBY_WORK // points.size
@@ -198,6 +200,9 @@ class GaussianLive:
             return some(0)
         blocks, linear = zip(*self.executor.map(some, range(0, len(points), compute.ROWS)), strict=True)
         return compute.concatenate(blocks, 1), compute.concatenate(linear, 1)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_columns_on_device"}
 
     @cached_property
     def _columns_on_device(self) -> Float32Array:
