@@ -281,7 +281,7 @@ def test_guarantees_are_kept_by_all_together() -> None:
 
 def test_what_ert_bank_may_be() -> None:
     for ert_bank in (1.0, np.inf, "often", True):
-        with pytest.raises(InputError, match=r"ert_bank=.* must be a number of steps of the bank"):
+        with pytest.raises(InputError, match=r"ert_bank=.* must be a number of steps between false alarms of the bank"):
             DetectorBank(fitted(), 3, ert_bank=ert_bank)  # type: ignore[arg-type]
 
 

@@ -628,6 +628,6 @@ def test_the_environment_may_say_what_auto_stands_for(monkeypatch: pytest.Monkey
 def test_devices_may_be_pytorchs_own() -> None:
     import torch
 
-    assert str(compute.load("torch", torch.device("cpu"))) == "torch on cpu"  # type: ignore[arg-type]
+    assert str(compute.load("torch", torch.device("cpu"))) == "torch on cpu"
     with pytest.raises(InputError, match="device='7' is unknown"):
         compute.load("torch", 7)  # type: ignore[arg-type]
