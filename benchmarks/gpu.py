@@ -3,8 +3,8 @@
     python -m benchmarks.gpu            # everything, on the first GPU
     python -m benchmarks.gpu --profile  # where the time of a fit goes
 
-Times are the best of a few, after a first one that compiles. Floors count what must be done: multiply-adds of distances
-and exponentials at the rates of the chip, and bytes of inputs and outputs at the bandwidth that a copy reaches.
+Times are the best of a few, after a first one that compiles. The floors of row sums count what must be done: products in
+TF32, and exponentials, at the rates of an H200.
 """
 
 from __future__ import annotations
