@@ -107,27 +107,26 @@ def window_sums(values: Tensor, window: int) -> Tensor:
     return rest + beginning.flatten(-2)[..., window - 1 : length]
 
 
-def _paths_of(
-    out: Tensor, back: Tensor, fore: Tensor, windows: list[int], offset: Tensor, linear: KernelAtLag, typical: int
+def _write_paths(
+    out: Tensor, back: Tensor, fore: Tensor, windows: list[int], offset: Tensor, linear: Tensor, typical: int
 ) -> None:
-    """Rows of `out` (rows, P, m, T); offset (widths, P, m); linear(w) (P, m, L)."""
-    widths, count, widest = len(back), len(windows), windows[-1]
-    tests = out.shape[-1]
-    for w in range(widths):
-        # Mean kernels are between 0 and 1, and streams are short: differences of running sums lose nothing.
-        running = torch.nn.functional.pad(linear(w).cumsum(-1, dtype=torch.float64), (1, 0))
-        for v, window in enumerate(windows):
-            mean = running[..., widest:] - running[..., widest - window : widest - window + tests]
-            mean = mean.div_(window).add_(offset[w, :, :, None])
-            if w == typical:
-                out[widths * count + v] = (mean + offset[w, :, :, None]).mul_(0.5)
-            pairs = window_pairs(back[w, v], fore[w, v], window, widest)[:, None]
-            out[w * count + v] = mean.add_(pairs.mul_(2 / (window * (window - 1))))
+    """Rows of `out` (rows, P, m, T); offset (widths, P, m), linear (widths, P, m, L)."""
+    channels, widest, tests = len(back) * len(windows), windows[-1], out.shape[-1]
+    # Mean kernels are between 0 and 1, and streams are short: differences of running sums lose nothing.
+    running = torch.nn.functional.pad(linear.cumsum(-1, dtype=torch.float64), (1, 0))
+    offset = offset[..., None]
+    for v, window in enumerate(windows):
+        first = widest - window
+        mean = (running[..., widest:] - running[..., first : first + tests]).div_(window).add_(offset)
+        if typical >= 0:
+            out[channels + v] = (mean[typical] + offset[typical]).mul_(0.5)
+        pairs = window_pairs(back[:, v], fore[:, v], window, widest)[:, :, None]
+        out[v : channels : len(windows)] = mean.add_(pairs.mul_(2 / (window * (window - 1))))
 
 
-def _bytes(length: int, rows: int, d: int, copies: int) -> float:
+def _bytes(length: int, widths: int, windows: int, d: int, copies: int) -> float:
     """Of one path, about."""
-    return 4.0 * length * d + rows * length * (16 + 4 * copies) + 64.0 * length * copies
+    return 4.0 * length * (d + widths * (4 * windows + 12 + 10 * copies))
 
 
 def pair_bootstrap_paths(
@@ -153,13 +152,10 @@ def pair_bootstrap_paths(
     def some(start: int, stop: int) -> None:
         own, met = streams[start:stop], copies[start:stop]
         back, fore = _band(points, table, own, neutral, multipliers, sizes)
-        places = own.long()[:, None, :]
-        _paths_of(
-            out[:, start:stop], back, fore, sizes, offset[:, met],
-            lambda w: linear[:, w][met[:, :, None], places], typical,
-        )  # fmt: skip
+        terms = linear.transpose(0, 1)[:, met[:, :, None], own.long()[:, None, :]]
+        _write_paths(out[:, start:stop], back, fore, sizes, offset[:, met], terms, typical)
 
-    in_pieces(some, paths, _bytes(length, rows, len(points.T), together), device)
+    in_pieces(some, paths, _bytes(length, len(multipliers), len(sizes), len(points.T), together), device)
     return out.flatten(1, 2)
 
 
@@ -186,10 +182,8 @@ def pair_split_paths(
         across = row_sums[:, own.long()] - within
         among_kept = row_sums.sum(1, keepdim=True) - (2 * across + within).sum(2)
         offset = among_kept / (kept * (kept - 1.0))
-        _paths_of(
-            out[:, start:stop, None], back, fore, sizes, offset[:, :, None],
-            lambda w: (across[w] * (-2 / kept))[:, None], typical,
-        )  # fmt: skip
+        terms = (across * (-2 / kept))[:, :, None]
+        _write_paths(out[:, start:stop, None], back, fore, sizes, offset[:, :, None], terms, typical)
 
-    in_pieces(some, paths, _bytes(length, rows + len(multipliers), len(points.T), 2), device)
+    in_pieces(some, paths, _bytes(length, len(multipliers), len(sizes) + 1, len(points.T), 2), device)
     return out
