@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+
+os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy and PyTorch: over small products threads only fight
+
 from collections.abc import Iterator
 
 import pytest
@@ -17,7 +21,7 @@ settings.load_profile("tocsin")
 
 @pytest.fixture(params=with_torch)
 def functions(request: pytest.FixtureRequest) -> compute.Functions:
-    """The hot functions: compiled, in plain NumPy, and in PyTorch on the CPU."""
+    """The hot functions: compiled, in plain NumPy, and in PyTorch."""
     return on_device(request.param)
 
 
