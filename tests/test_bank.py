@@ -139,6 +139,7 @@ def test_bad_input_changes_nothing() -> None:
     for block, streams, message in (
         (rows[:2], None, "2 rows for 3 streams"),
         (rows, [0, 1], "3 rows for 2 streams"),
+        (rows[:1], None, "1 row for 3 streams"),
         (rows[:, :2], None, "2 columns; the reference has 3"),
         (np.full((3, 3), np.nan), None, "every value must be finite"),
         (rows[:2], [0, 3], "There is no stream 3; they are numbered 0 to 2"),

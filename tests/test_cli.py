@@ -118,6 +118,8 @@ def test_version_and_help() -> None:
         ("fit r.csv -o d.tocsin --ert 100 --guarantee 2", "guarantee=2.0 must lie between 0.5 and 0.999"),
         ("fit r.csv -o d.tocsin --ert 100 --guarantee 0.9 --no-interval", "A guarantee needs interval=True"),
         ("fit r.csv -o d.tocsin --ert 100 --guarantee 0.9 --calibration fixed", "makes no promise"),
+        ("fit r.csv -o d.tocsin --ert 100 --device gpu", "device='gpu' is unknown"),
+        ("fit r.csv -o d.tocsin --ert 100 --landmarks 90", "Landmarks(90) need a reference of 360 points"),
         ("fit r.csv -o r.csv --ert 100", "would overwrite the reference"),
         ("fit r.csv -o no/d.tocsin --ert 100", "Choose another folder"),
         ("fit r.csv -o . --ert 100", "it is a folder"),
@@ -135,6 +137,7 @@ def test_version_and_help() -> None:
         ("reproduce table2", f"Nothing is called table2. Choose one of {', '.join([*EXPERIMENTS, *GROUPS])}."),
         ("reproduce problems --workers 0", "--workers one from 1 on"),
         ("reproduce problems --seed -1", "--seed is a whole number from 0 on"),
+        ("reproduce problems --backend abacus", "--backend"),
         ("reproduce problems --draw-only", "There is no reproduced/problems.csv"),
         ("reproduce problems --quick -o r.csv", "Cannot keep results in r.csv/ledger.sqlite"),
         ("wotch", "watch"),
@@ -212,6 +215,7 @@ def test_fit_tells_what_is_promised(tmp_path: Path) -> None:
         ("--sampler", "independent"),
         ("--sampler", "blocks", "--block-length", "20"),
         ("--guarantee", "0.8"),
+        ("--device", "cpu", "--landmarks", "10"),
     ],
 )
 def test_fit_and_check_know_every_option(tmp_path: Path, options: tuple[str, ...]) -> None:

@@ -17,7 +17,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tocsin import InputError, StorageError, TocsinError, __version__
+from tocsin import InputError, StorageError, TocsinError, __version__, compute
 from tocsin.experiments import provenance
 from tocsin.experiments.base import Experiment, Options, Perform, Result, Table, Tables, Unit, generator
 from tocsin.experiments.laboratory import Laboratory, read_table, write_table
@@ -438,3 +438,30 @@ def test_the_machine_in_words() -> None:
     assert len(words) == 4
     assert all(words)
     assert words[1] == f"{os.cpu_count()} cores"
+
+
+@dataclass(frozen=True)
+class Computed(Unit):
+    """Tells what 'auto' stands for where it is done."""
+
+    number: int
+
+    def run(self) -> Result:
+        return {"backend": np.array([compute.load("auto").backend])}
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_backends_have_results_of_their_own(tmp_path: Path, workers: int) -> None:
+    """What computes is what was asked for, in worker processes too; it is told, and does not stay behind."""
+
+    def measure(options: Options, perform: Perform) -> Tables:
+        (result, _) = perform("computed", [Computed(0), Computed(1)])
+        return {"computed": [{"by": str(result["backend"][0])}]}
+
+    experiment = Experiment("what computes", ("computed",), measure, lambda tables, folder: "")
+    for backend in ("numpy", "numba"):
+        laboratory = Laboratory(tmp_path, workers=workers, backend=backend)
+        laboratory.run(experiment, Options())
+        (row,) = read_table(tmp_path / "computed.csv")
+        assert (row["by"], row["backend"]) == (backend, backend)
+    assert compute.VARIABLE not in os.environ

@@ -370,3 +370,16 @@ def test_a_block_without_enough_memory_changes_nothing(monkeypatch: pytest.Monke
         with pytest.raises(torch.OutOfMemoryError):
             detector.update_many(block)
     np.testing.assert_array_equal(detector.update_many(block).statistic, twin.update_many(block).statistic)
+
+
+def test_detectors_say_what_computes(tmp_path: Path) -> None:
+    """What did, whatever the options say later; and in a file's detector, what does now."""
+    sample = np.random.default_rng(0).normal(size=(200, 2))
+    options: dict[str, Any] = {"window": 5, "paths": 200, "interval": False, "seed": 1}
+    detector = Detector(50, MMD(Gaussian()), **options, backend="torch", device=DEVICE)
+    assert "computed by" not in repr(detector)
+    detector.fit(sample, progress=False)
+    assert repr(detector).endswith(f"computed by torch on {DEVICE}>")
+    detector.save(tmp_path / "d")
+    assert repr(detector.set_params(backend="numpy")).endswith(f"computed by torch on {DEVICE}>")
+    assert repr(Detector.load(tmp_path / "d", backend="numba", device="cpu")).endswith("computed by numba>")

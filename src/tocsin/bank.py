@@ -22,6 +22,7 @@ from tocsin.outcomes import Outcome, Outcomes
 from tocsin.samplers import InBlocks, Singly, Source
 from tocsin.statistics.mmd_bank import GaussianBank
 from tocsin.statistics.mmd_gaussian import GaussianLive
+from tocsin.wording import counted
 
 BANK = 12
 """What a seed is for, among the parts of a detector's life."""
@@ -90,8 +91,8 @@ class DetectorBank:
         points = self.detector._taken_in(fitted, block)
         if len(points) != len(chosen):
             raise InputError(
-                f"The block has {len(points)} rows for {len(chosen)} streams; it must have one for each. To update "
-                "some of the streams, name them: update(block, streams=[...])."
+                f"The block has {counted(len(points), 'row')} for {counted(len(chosen), 'stream')}; it must have one "
+                "for each. To update some of the streams, name them: update(block, streams=[...])."
             )
         channels = fitted.live.channels
         # Ctrl-C in the middle of a step waits for its end, so that all streams have made it.

@@ -66,11 +66,13 @@ def load(backend: Backend, device: str | None = None) -> Functions:
     device: for 'torch' and 'auto': 'cpu', 'cuda', 'cuda:0', ...; None for a GPU if there is one.
     The environment variable TOCSIN_BACKEND, if it is set, is what 'auto' stands for.
     """
-    if backend == "auto" and os.environ.get(VARIABLE, "auto") != "auto":
-        return _overruled(os.environ[VARIABLE], device)
+    given = f"backend={backend!r}"
+    if backend == "auto" and VARIABLE in os.environ:
+        backend = cast(Backend, os.environ[VARIABLE])
+        given = f"The environment variable {VARIABLE}={backend!r}"
     if backend not in get_args(Backend):
         known = ", ".join(repr(name) for name in get_args(Backend))
-        raise InputError(f"backend={backend!r} is unknown; choose one of {known}.")
+        raise InputError(f"{given} is unknown; choose one of {known}.")
     device = None if device is None else str(device)  # it may be a torch.device
     if device is not None and not (
         device == "cpu" or device == "cuda" or (device[:5] == "cuda:" and device[5:].isdigit())
@@ -98,13 +100,6 @@ def load(backend: Backend, device: str | None = None) -> Functions:
                 "install a driver and a PyTorch that go together."
             )
     return Functions("torch", device)
-
-
-def _overruled(backend: str, device: str | None) -> Functions:
-    if backend not in get_args(Backend):
-        known = ", ".join(repr(name) for name in get_args(Backend))
-        raise InputError(f"The environment variable {VARIABLE}={backend!r} is unknown; set it to one of {known}.")
-    return load(cast(Backend, backend), device)
 
 
 def on_host(array: Array) -> Array:
