@@ -27,6 +27,7 @@ from tocsin import (
 from tocsin.calibration.normalise import coin, hashed
 from tocsin.compute import Backend
 from tocsin.compute.arrays import Float64Array
+from tocsin.statistics.mmd_bank import GaussianBank
 
 CASES: dict[str, dict[str, Any]] = {
     "one channel": {"statistic": MMD(Gaussian()), "window": 10},
@@ -177,6 +178,37 @@ def test_coins_of_streams() -> None:
     np.testing.assert_array_equal(hashed(12, np.zeros(3, np.int64), runs, tests), alone)
     many = hashed(12, np.arange(1, 20_001), np.zeros(20_000, np.int64), np.ones(20_000, np.int64))
     assert stats.kstest(many, "uniform").pvalue > 1e-4
+
+
+@pytest.mark.filterwarnings("ignore::tocsin.errors.ReferenceWarning")
+def test_streams_break_ties_each_for_itself() -> None:
+    """Streams that see the same have the same statistic, but for coins of their own."""
+    detector = fitted("discrete")
+    bank, normaliser = DetectorBank(detector, 40), detector._ready().normaliser
+    for row in np.random.default_rng(0).integers(0, 2, (detector.windows_[-1] + 3, 1)):
+        outcomes = bank.update(np.tile(row, (40, 1)))
+    coins = hashed(detector.seed_, np.arange(1, 41), bank.run_, bank.time_)
+    assert len(set(outcomes.statistic)) == 40
+    np.testing.assert_allclose(np.ptp(outcomes.statistic - normaliser.tie * coins), 0, atol=1e-12)
+
+
+def test_runs_begin_with_quiet_windows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Windows of reference points that would ring at once are drawn again: with an ERT of 20, some of a thousand."""
+    detector = fitted(ert=20)
+    normaliser, drawn, latest = detector._ready().normaliser, [], np.full(1024, np.nan)
+    fill = GaussianBank.fill
+
+    def noted(bank: GaussianBank, chosen: Any, *arguments: Any) -> Float64Array:
+        values = fill(bank, chosen, *arguments)
+        drawn.append(len(chosen))
+        latest[chosen] = normaliser.statistics(values, np.zeros(len(values)))[0]
+        return values
+
+    monkeypatch.setattr(GaussianBank, "fill", noted)
+    bank = DetectorBank(detector, 100)
+    assert drawn[0] == 1024
+    assert sum(drawn) > 1024
+    assert latest.max() <= bank.thresholds_[0]
 
 
 @pytest.mark.filterwarnings("ignore::tocsin.errors.DependenceWarning")  # one quiet reference in a hundred has it
