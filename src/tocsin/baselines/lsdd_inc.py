@@ -12,7 +12,7 @@ import numpy as np
 from tocsin import compute, storage, validation
 from tocsin.calibration.normalise import Normaliser, coins
 from tocsin.calibration.result import Thresholds
-from tocsin.compute.arrays import Float64Array, Int64Array
+from tocsin.compute.arrays import Array, Float64Array, Int64Array
 from tocsin.errors import InputError
 from tocsin.intake import Rows
 from tocsin.kernels import median_distance
@@ -123,15 +123,8 @@ class LSDDInc(Watcher[LSDDIncThreshold]):
         regularisation = choose_regularisation(plain, products, window, rng)
         bumps = Bumps(centres, width, factor(products, regularisation), functions)
         values = bumps(points)
-        distances = np.concatenate(
-            [
-                _distances(
-                    functions, values, rng.integers(0, len(values), (size, window)),
-                    values, rng.integers(0, len(values), (size, window)),
-                )
-                for size in _sizes(paths)
-            ]
-        )  # fmt: skip
+        there = functions.put(values)
+        distances = np.concatenate([_null_distances(functions, there, rng, (size, window)) for size in _sizes(paths)])
         mean = float(distances.mean())
         threshold = float(np.quantile(distances, 1 - 1 / ert))
         if not self.redraw:
@@ -168,6 +161,15 @@ def _sizes(count: int) -> list[int]:
     return [min(BLOCK, count - start) for start in range(0, count, BLOCK)]
 
 
+def _null_distances(
+    functions: compute.Functions, values: Array, rng: np.random.Generator, shape: tuple[int, int]
+) -> Float64Array:
+    """Between means of points drawn from the reference; shape: of as many means, of so many points each."""
+    first, second = rng.integers(0, len(values), shape), rng.integers(0, len(values), shape)
+    distances: Float64Array = functions.mean_distances(values, first, values, second)
+    return distances
+
+
 class LSDDIncLive:
     """Squared distance of the window's mean feature from the reference's, or from that of W redrawn points.
 
@@ -193,14 +195,16 @@ class LSDDIncLive:
         out = np.full((stop - start, 1), np.nan)
         tests = len(values) - window + 1
         first = stop - start - tests
+        compute = self.bumps.compute if tests >= MANY else self.bumps.compute.nearby
+        values, reference = compute.put(values), compute.put(self.reference)
         for done in range(0, tests, BLOCK):
             count = min(BLOCK, tests - done)
             places = done + np.arange(count)[:, None] + np.arange(window)
-            distances = _distances(self.bumps.compute, values, places, self.reference, self._drawn(count))
+            distances = compute.mean_distances(values, places, reference, self._drawn(count))
             out[first + done : first + done + count, 0] = distances
             self._tests += count
         self._filled[0] = min(len(values), window - 1)
-        self._recent[window - 1 - self._filled[0] :] = values[len(values) - self._filled[0] :]
+        self._recent[window - 1 - self._filled[0] :] = compute.get(values[len(values) - self._filled[0] :])
         return out
 
     def _drawn(self, tests: int) -> Int64Array:
@@ -230,15 +234,3 @@ class LSDDIncLive:
             "reference": self.reference,
             "seed": self.seed,
         }
-
-
-def _distances(
-    functions: compute.Functions,
-    values: Float64Array,
-    places: Int64Array,
-    others: Float64Array,
-    other_places: Int64Array,
-) -> Float64Array:
-    functions = functions if len(places) >= MANY else functions.nearby
-    found: Float64Array = functions.mean_distances(functions.put(values), places, functions.put(others), other_places)
-    return found

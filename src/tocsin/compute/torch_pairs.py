@@ -101,10 +101,13 @@ def window_sums(values: Tensor, window: int) -> Tensor:
     stretches = -(-length // window)
     padded = torch.nn.functional.pad(values.double(), (0, stretches * window - length))
     padded = padded.reshape(*values.shape[:-1], stretches, window)
-    rest = padded.flip(-1).cumsum(-1).flip(-1).flatten(-2)[..., : length - window + 1]
-    beginning = padded.cumsum(-1)
-    beginning[..., -1] = 0  # a whole stretch is in `rest` already
-    return rest + beginning.flatten(-2)[..., window - 1 : length]
+    # As a product with a triangle: PyTorch's running sums of short rows are slow on a GPU.
+    from_there = torch.ones(window, window, dtype=torch.float64, device=values.device).tril_()
+    rest = (padded @ from_there).flatten(-2)[..., : length - window + 1]
+    # A whole stretch is in `rest` already.
+    until_then = from_there.T.clone()
+    until_then[:, -1] = 0
+    return rest + (padded @ until_then).flatten(-2)[..., window - 1 : length]
 
 
 def _write_paths(

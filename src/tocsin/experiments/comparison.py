@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import islice
 
 import numpy as np
 
@@ -77,8 +76,7 @@ def measure(options: Options, perform: Perform) -> Tables:
     def units(method: str, law: str, erts: tuple[float, ...], *, quiet: bool) -> list[Unit]:
         return [Configuration(method, law, erts, i, runs, quiet, options.seed) for i in range(configurations)]
 
-    # The slowest first, so that no core is left waiting at the end.
-    work = {(m, law): units(m, law, ERTS, quiet=True) for m in reversed(METHODS) for law in LAWS}
+    work = {(m, law): units(m, law, ERTS, quiet=True) for m in METHODS for law in LAWS}
     found = _performed(perform, "detectors at the promised run times", work)
     rows: Table = []
     quantiles: Table = []
@@ -102,9 +100,10 @@ def measure(options: Options, perform: Perform) -> Tables:
 def _performed(
     perform: Perform, what: str, work: dict[tuple[str, str], list[Unit]]
 ) -> dict[tuple[str, str], list[Result]]:
-    """Results under the keys of their pieces of work."""
-    results = iter(perform(what, [unit for units in work.values() for unit in units]))
-    return {key: list(islice(results, len(units))) for key, units in work.items()}
+    """Results under the keys of their pieces of work, as many for each key."""
+    # By turns: some wait for a GPU, if there is one, while others keep the cores busy.
+    results = perform(what, [unit for units in zip(*work.values(), strict=True) for unit in units])
+    return {key: results[place :: len(work)] for place, key in enumerate(work)}
 
 
 def _quantiles(method: str, law: str, lengths: Int64Array) -> Table:

@@ -19,8 +19,9 @@ from tocsin.statistics.neighbours import centred, mean_pair, near, others
 PADDING = 64
 """Hot functions read whole strips of this many columns."""
 
-NEARBY_WORK = 2**26
-"""Coordinates to compare that are not worth the way to a GPU: a CPU is done with them sooner."""
+NEARBY_WORK, KERNEL_WORK = 2**26, 32
+"""Work that is not worth the way to a GPU, since a CPU is done with it sooner, in coordinates of pairs of points; and
+what a kernel of a pair counts for."""
 
 LIKE_PAIRS = 1.0
 """A window in which not even one pair of points is alike at some width can ring only by accident: in many dimensions
@@ -171,7 +172,7 @@ class GaussianLive:
         self.executor = Threads(1 if compute.backend == "torch" else None)  # PyTorch spreads its own work
         self.windows, self.multipliers = np.array(windows, dtype=np.int64), scaled.multipliers
         self._columns, self._stranger = as_columns(points), np.array([-1])
-        self._few = NEARBY_WORK // points.size
+        self._few = NEARBY_WORK // (len(points) * (points.shape[1] + KERNEL_WORK * len(scaled.widths)))
         self.takes_tensors = compute.on_gpu  # blocks that are there already stay there
         capacity, widths = 4 * windows[-1], len(scaled.widths)
         self._buffer = np.zeros((points.shape[1], capacity + PADDING), np.float32)
