@@ -15,7 +15,7 @@ from scipy import stats
 from tocsin import LSDD, MMD, Detector, Fleet, Gaussian, Independent, InputError, Landmarks, StorageError
 from tocsin.compute.arrays import Array, Float64Array, Int64Array
 from tocsin.fleet import FleetAlarm, Step
-from tocsin.fleet.states import ALARM, hash_of
+from tocsin.fleet.states import ALARM
 
 CASES: dict[str, dict[str, Any]] = {
     "one channel": {"statistic": MMD(Gaussian()), "window": 12},
@@ -340,9 +340,31 @@ def test_a_new_detector_takes_over() -> None:
     new.reset()
     expected = new.update_many(points[first.order - 30 : first.order + 1])[-1]
     assert abs(first.statistic - expected.statistic) <= 1.001 * new._ready().normaliser.tie + 1e-5
-    assert first.count == first.order + 1
+    assert first.count == first.time == first.order + 1
     # From then on the states are the new detector's.
     assert Fleet(new).step(["x"], step.states, points[:1], [0], [200]).taken == 1
+
+
+@pytest.mark.parametrize("seen", [0, 3, 25])
+def test_a_new_cold_detector_takes_over(seen: int) -> None:
+    """Windows that are not full yet go on filling: it rings when it would if it had been there from the start."""
+    old, new = detector("cold", ert=4000), detector("cold", seed=4)
+    points, owner = law(np.random.default_rng(3), 60, "cold") + 1, np.zeros(60, np.int64)
+    before = Fleet(old).step(["x"], [None], points[:seen], owner[:seen], np.arange(seen))
+    assert not before.alarms
+    fleet = Fleet(new, before=[old], rest=None)
+    alarms = fleet.step(["x"], before.states, points[seen:], owner[seen:], np.arange(seen, 60)).alarms
+    new.reset()
+    rang = np.flatnonzero(new.update_many(points).alarm)
+    assert [alarm.order for alarm in alarms] == [rang[rang >= seen][0]]
+
+
+def test_a_rest_is_carried_over() -> None:
+    old, new = detector("family"), detector("family", seed=4)
+    points, owner = law(np.random.default_rng(3), 60, "family") + 3, np.zeros(60, np.int64)
+    rang = Fleet(old, rest=None).step(["x"], [None], points[:30], owner[:30], np.arange(30))
+    assert len(rang.alarms) == 1
+    assert not Fleet(new, before=[old]).step(["x"], rang.states, points[30:], owner[30:], np.arange(30, 60)).alarms
 
 
 def test_a_new_detector_with_other_windows_takes_over() -> None:
@@ -429,7 +451,7 @@ def test_a_promise_for_all_keys() -> None:
     assert error < 0.1
 
 
-def test_keys_have_coins_and_starts_of_their_own() -> None:
+def test_keys_have_starts_of_their_own() -> None:
     """Keys with the same observations do not ring all at once: their windows begin with different points."""
     fleet, count = Fleet(detector("family")), 200
     points = law(np.random.default_rng(9), 5, "family") + 0.7
@@ -438,7 +460,24 @@ def test_keys_have_coins_and_starts_of_their_own() -> None:
         np.tile(np.arange(5), count),
     )  # fmt: skip
     assert 10 < len({alarm.key for alarm in step.alarms}) < 190
-    assert hash_of("a") != hash_of("b")
+
+
+def test_runs_have_starts_of_their_own() -> None:
+    """A run that a reset begins with the same observations has other statistics."""
+    fleet, point = Fleet(detector("family"), rest=None), np.full((20, 3), 9.0)
+    step = fleet.step(["x"], [None], point, np.zeros(20, np.int64), np.arange(20), np.ones(20, dtype=bool))
+    assert len({alarm.statistic for alarm in step.alarms if alarm.time == 1}) > 10
+
+
+def test_keys_have_coins_of_their_own() -> None:
+    """Cold keys with the same observations differ in nothing else."""
+    fleet, points = Fleet(detector("cold"), rest=None), law(np.random.default_rng(9), 30, "cold") + 2
+    step = fleet.step(
+        ["a", "b"], [None, None], np.tile(points, (2, 1)), np.repeat([0, 1], 30), np.tile(np.arange(30), 2)
+    )
+    one, other = step.alarms
+    assert one.time == other.time
+    assert 0 < abs(one.statistic - other.statistic) <= detector("cold")._ready().normaliser.tie
 
 
 # Bad input
