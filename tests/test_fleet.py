@@ -349,7 +349,8 @@ def test_a_new_detector_takes_over() -> None:
 def test_a_new_cold_detector_takes_over(seen: int) -> None:
     """Windows that are not full yet go on filling: it rings when it would if it had been there from the start."""
     old, new = detector("cold", ert=4000), detector("cold", seed=4)
-    points, owner = law(np.random.default_rng(3), 60, "cold") + 1, np.zeros(60, np.int64)
+    points, owner = law(np.random.default_rng(3), 60, "cold"), np.zeros(60, np.int64)
+    points[seen:] += 1
     before = Fleet(old).step(["x"], [None], points[:seen], owner[:seen], np.arange(seen))
     assert not before.alarms
     fleet = Fleet(new, before=[old], rest=None)
@@ -464,8 +465,8 @@ def test_keys_have_starts_of_their_own() -> None:
 
 def test_runs_have_starts_of_their_own() -> None:
     """A run that a reset begins with the same observations has other statistics."""
-    fleet, point = Fleet(detector("family"), rest=None), np.full((20, 3), 9.0)
-    step = fleet.step(["x"], [None], point, np.zeros(20, np.int64), np.arange(20), np.ones(20, dtype=bool))
+    fleet, point = Fleet(detector("family"), rest=None), np.full((200, 3), 9.0)
+    step = fleet.step(["x"], [None], point, np.zeros(200, np.int64), np.arange(200), np.ones(200, dtype=bool))
     assert len({alarm.statistic for alarm in step.alarms if alarm.time == 1}) > 10
 
 
