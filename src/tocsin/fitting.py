@@ -108,7 +108,7 @@ class Fit:
             # A function of the user's may not be made for threads, and would gain nothing from them.
             threads = Threads(self._workers if prepared.bootstraps or self.workers is not None else 1)
             simulation = Simulation(
-                plan, null, len(prepared.channels), fit.seed, fit.functions, threads, report, fit.interval
+                plan, null, len(prepared.channels), fit.seed, fit.functions, threads, threads, report, fit.interval
             )
             calibration, normaliser = simulation.run(fit.guarantee)
         calibration = replace(calibration, dependence=p_value, guard=guard)
