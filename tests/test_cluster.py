@@ -56,7 +56,7 @@ def workers() -> Iterator[Any]:
     with (
         warnings.catch_warnings(),
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=None, silence_logs=50
+            n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=":0", silence_logs=50
         ) as cluster,
     ):
         yield cluster
@@ -124,7 +124,7 @@ def test_executors_change_nothing(name: str, address: str) -> None:
 def test_a_client_serves_as_well_as_an_address(workers: Any) -> None:
     """And is left open. One worker gives what two give."""
     with distributed.LocalCluster(
-        n_workers=1, threads_per_worker=3, processes=False, memory_limit=0, dashboard_address=None, silence_logs=50
+        n_workers=1, threads_per_worker=3, processes=False, memory_limit=0, dashboard_address=":0", silence_logs=50
     ) as one, distributed.Client(one, set_as_default=False) as client:  # fmt: skip
         assert bits(fitted("default family", cluster=client)) == bits(fitted("default family", workers=1))
         assert client.submit(abs, -1).result() == 1
@@ -198,10 +198,10 @@ def slow_gap(X: Any, Y: Any) -> float:
 @pytest.mark.parametrize("victims", [1, 2])
 def test_workers_that_die_change_nothing(victims: int, workers: Any, address: str) -> None:
     """One of them, or all that hold what was sent, in the midst of a calibration."""
-    detector = Detector(50, Custom(slow_gap), window=4, paths=500, seed=3)
-    expected = bits(Detector(50, Custom(median_gap), window=4, paths=500, seed=3).fit(ROWS[:200]))
+    detector = Detector(50, Custom(slow_gap), window=4, paths=200, seed=3)
+    expected = bits(Detector(50, Custom(median_gap), window=4, paths=200, seed=3).fit(ROWS[:200]))
     processes = [worker.pid for worker in workers.workers.values()][:victims]
-    killer = threading.Timer(0.7, _kill, [processes])
+    killer = threading.Timer(0.5, _kill, [processes])
     killer.start()
     detector.fit(ROWS[:200], cluster=address)
     assert not killer.is_alive(), "the fit was over before a worker died"
@@ -302,7 +302,7 @@ def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_interrupted_fit_leaves_no_trace(address: str) -> None:
     """The detector is unfitted, the workers have nothing left to do, and the next fit is as ever."""
-    detector = Detector(50, Custom(slow_gap), window=4, paths=500, seed=3)
+    detector = Detector(50, Custom(slow_gap), window=4, paths=200, seed=3)
     threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
     with pytest.raises(KeyboardInterrupt):
         detector.fit(ROWS[:200], cluster=address)
