@@ -34,18 +34,18 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 POINTS, COLUMNS, ERT = 5000, 20, 20_000
-TURNS = 3
+TURNS = 2
 
 
 def main() -> int:
     """Print one table; 1 if anything was lost or doubled, or thresholds differ."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--faults", type=int, metavar="N", help="calibrations that lose workers, instead of speed")
-    parser.add_argument("--error", type=float, help="of calibrations (speed: 0.005, a minute; faults: 0.03)")
+    parser.add_argument("--error", type=float, help="of calibrations (speed: 0.003, a minute; faults: 0.03)")
     parser.add_argument("--seed", type=int, default=0, help="for the moments at which workers die")
     options = parser.parse_args()
     if options.faults is None:
-        return speed(options.error or 0.005)
+        return speed(options.error or 0.003)
     return faults(options.faults, options.error or 0.03, np.random.default_rng(options.seed))
 
 

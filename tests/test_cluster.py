@@ -243,6 +243,16 @@ def test_nobody_there(monkeypatch: pytest.MonkeyPatch) -> None:
             fitted("default family", cluster=wrong)
 
 
+def test_nobody_works(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scheduler without workers is told of, and how to start some."""
+    monkeypatch.setattr(module, "PATIENCE", 1)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address=":0", silence_logs=50) as idle,
+        pytest.raises(InputError, match=r"had no workers for 1 seconds.*Start some: 'dask worker tcp://"),
+    ):
+        Cluster(idle.scheduler_address)
+
+
 def test_versions_must_agree(address: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Before any work, naming what differs; and for workers that join later too."""
     ours = module.environment()

@@ -80,6 +80,7 @@ class Cluster:
         self._sent: dict[int, tuple[Any, Any]] = {}
         self._threads, self._counted = 0, -math.inf
         try:
+            self._must_have_workers()
             self._must_agree()
         except BaseException:
             self.close()
@@ -158,6 +159,17 @@ class Cluster:
             raise InputError(
                 f"cluster={address!r}: no Dask scheduler answered there within {PATIENCE} seconds ({error}). Start one "
                 "with 'dask scheduler', or give the address that it prints, such as 'tcp://host:8786'."
+            ) from error
+
+    def _must_have_workers(self) -> None:
+        """Else there would be nothing to see but that it takes long."""
+        try:
+            self._client.wait_for_workers(1, timeout=PATIENCE)
+        except TimeoutError as error:
+            address = self._client.scheduler.address
+            raise InputError(
+                f"The Dask scheduler at {address} had no workers for {PATIENCE} seconds, and without one nothing is "
+                f"computed. Start some: 'dask worker {address}'."
             ) from error
 
     def _must_agree(self) -> None:
