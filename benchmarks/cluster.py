@@ -14,6 +14,7 @@ os.environ["OPENBLAS_NUM_THREADS"] = "1"  # before NumPy; workers are told the s
 
 import argparse
 import collections
+import math
 import signal
 import statistics
 import sys
@@ -84,33 +85,32 @@ def faults(count: int, error: float, rng: np.random.Generator) -> int:
     reference = np.random.default_rng(0).standard_normal((1000, COLUMNS))
     expected = Detector(ert=1000, error=error, seed=1).fit(reference)
     bad = hit = done = 0
-    taken = Taken()
-    with workers(2) as cluster, Client(cluster, set_as_default=False) as client, taken.watched():
-        client.wait_for_workers(2)
-        began = time.perf_counter()
-        Detector(ert=1000, error=error, seed=1).fit(reference, cluster=cluster.scheduler_address)
-        usual = time.perf_counter() - began
-        say(f"Each calibration takes {usual:.1f} s undisturbed; its blocks: {taken.blocks}.")
-        for number in range(count):
-            client.wait_for_workers(2)
-            taken.clear()
-            victims = [nanny.pid for nanny in cluster.workers.values()][: 2 if number % 5 == 4 else 1]
+    usual = 0.0
+    for number in range(count + 1):
+        # Workers of its own for each: those that are killed before they are quite there do not come back.
+        taken = Taken()
+        with workers(2) as cluster, Client(cluster, set_as_default=False) as client, taken.watched():
+            client.wait_for_workers(2, timeout=60)
+            victims = [nanny.pid for nanny in cluster.workers.values()][: number and 1 + (number % 5 == 0)]
             moment = float(rng.uniform(0, usual))
             killer = threading.Timer(moment, kill, [victims])
             killer.start()
+            began = time.perf_counter()
             detector = Detector(ert=1000, error=error, seed=1).fit(reference, cluster=cluster.scheduler_address)
             in_time = not killer.is_alive()
-            killer.join()
-            same = detector.thresholds_.tobytes() == expected.thresholds_.tobytes()
-            same &= repr(detector.calibration_.errors) == repr(expected.calibration_.errors)
-            lost, doubled = taken.wrong()
-            hit += in_time
-            bad += bool(lost or doubled or not same)
-            done += taken.blocks
-            say(
-                f"{number + 1}: {len(victims)} killed after {moment:.2f} s{'' if in_time else ' (too late)'}: "
-                f"{lost} lost, {doubled} doubled, thresholds {'the same' if same else 'DIFFERENT'}"
-            )
+            usual = min(usual or math.inf, time.perf_counter() - began)
+            killer.cancel()
+        same = detector.thresholds_.tobytes() == expected.thresholds_.tobytes()
+        same &= repr(detector.calibration_.errors) == repr(expected.calibration_.errors)
+        lost, doubled = taken.wrong()
+        hit += bool(victims) and in_time
+        bad += bool(lost or doubled or not same)
+        done += taken.blocks
+        what = f"{len(victims)} killed after {moment:.2f} s" if number else f"undisturbed, in {usual:.1f} s"
+        say(
+            f"{number}: {what}{'' if in_time else ' (too late)'}: {lost} lost, {doubled} doubled of {taken.blocks} "
+            f"blocks, thresholds {'the same' if same else 'DIFFERENT'}"
+        )
     say(f"\n{count} calibrations, {hit} hit while they ran, {done} blocks; wrong in any way: {bad}")
     return int(bad > 0)
 
@@ -124,9 +124,6 @@ class Taken:
     @property
     def blocks(self) -> int:
         return sum(len(items) for items, _ in self.maps)
-
-    def clear(self) -> None:
-        self.maps.clear()
 
     def wrong(self) -> tuple[int, int]:
         """Blocks that never came, and those that came too often."""

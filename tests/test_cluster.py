@@ -41,6 +41,7 @@ from tocsin.experiments.base import Options, Table
 from tocsin.experiments.laboratory import Laboratory, read_table
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'tocsin[dask]'")
+pytestmark = pytest.mark.usefixtures("quick_fits")
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(400, 3))
