@@ -34,7 +34,7 @@ from tocsin import cluster as module
 T = TypeVar("T")
 R = TypeVar("R")
 
-POINTS, COLUMNS, ERT = 5000, 20, 20_000
+POINTS, COLUMNS, ERT = 5000, 200, 20_000
 TURNS = 2
 
 
@@ -42,11 +42,11 @@ def main() -> int:
     """Print one table; 1 if anything was lost or doubled, or thresholds differ."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--faults", type=int, metavar="N", help="calibrations that lose workers, instead of speed")
-    parser.add_argument("--error", type=float, help="of calibrations (speed: 0.003, a minute; faults: 0.03)")
+    parser.add_argument("--error", type=float, help="of calibrations (speed: 0.01, a minute; faults: 0.03)")
     parser.add_argument("--seed", type=int, default=0, help="for the moments at which workers die")
     options = parser.parse_args()
     if options.faults is None:
-        return speed(options.error or 0.003)
+        return speed(options.error or 0.01)
     return faults(options.faults, options.error or 0.03, np.random.default_rng(options.seed))
 
 
@@ -82,7 +82,7 @@ def speed(error: float) -> int:
 
 def faults(count: int, error: float, rng: np.random.Generator) -> int:
     """Kill workers at random moments; count what the client took of every block."""
-    reference = np.random.default_rng(0).standard_normal((1000, COLUMNS))
+    reference = np.random.default_rng(0).standard_normal((1000, 20))
     expected = Detector(ert=1000, error=error, seed=1).fit(reference)
     bad = hit = done = 0
     usual = 0.0
