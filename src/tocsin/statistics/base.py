@@ -21,7 +21,9 @@ Points = Any
 """A sequence of observations: a float64 array (n, d), or a list of objects for kernels and functions that take them."""
 
 NullPaths = Callable[[Streams], Float32Array]
-"""Null streams to the paths of every channel; (channels, P, T) with T = L - max(windows) + 1."""
+"""Null streams to the paths of every channel; (channels, P, T) with T = L - max(windows) + 1.
+
+These are small objects that hold nothing but what paths need: they travel to the workers of a cluster."""
 
 Parts = dict[str, Any]
 """What a file holds of an object: arrays, numbers, strings, and lists or dicts of these."""

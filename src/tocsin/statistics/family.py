@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,11 +33,7 @@ class PreparedFamily:
         return self._together([member.direct_paths() for member in self.members])
 
     def _together(self, paths: list[NullPaths]) -> NullPaths:
-        def family(streams: Streams) -> Float32Array:
-            channels: Float32Array = self._compute.concatenate([member(streams) for member in paths])
-            return channels
-
-        return family if len(paths) > 1 else paths[0]
+        return FamilyPaths(paths, self._compute) if len(paths) > 1 else paths[0]
 
     def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
         """By the first statistic that can tell."""
@@ -44,6 +41,18 @@ class PreparedFamily:
 
     def live(self, kept: Int64Array | None) -> LiveFamily:
         return LiveFamily([member.live(kept) for member in self.members])
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyPaths:
+    """Null paths of several statistics, one after the other."""
+
+    members: list[NullPaths]
+    compute: Functions
+
+    def __call__(self, streams: Streams) -> Float32Array:
+        channels: Float32Array = self.compute.concatenate([member(streams) for member in self.members])
+        return channels
 
 
 class LiveFamily:
