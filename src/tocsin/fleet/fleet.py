@@ -61,7 +61,7 @@ class Fleet:
         Whether orders count 1, 2, 3, ... within a key. Gaps are then refused, and rows that come again are known for
         what they are.
     explain
-        Whether alarms carry explanations, which take some ten milliseconds each.
+        Whether alarms carry explanations, which take some 20 milliseconds each.
     before
         Detectors that this one replaces, whose states may still come: their windows are carried over.
 
