@@ -296,7 +296,7 @@ def test_reference_rows_are_those_that_were_given() -> None:
 def test_what_explanations_learn_is_shared_and_travels() -> None:
     """A detector that has explained can still be copied, pickled and saved, and explains the next alarm alike."""
     rng = np.random.default_rng(0)
-    points, rows = rng.normal(size=(300, 3)), rng.normal(size=(40, 3)) + [0, 0, 3]
+    points, rows = rng.normal(size=(300, 3)), rng.normal([0, 0, 3], size=(12, 3))
     detector = Detector(100, window=10, seed=1, interval=False).fit(points, progress=False)
     detector.update_many(rows)
     first = detector.explain()
