@@ -455,7 +455,7 @@ def test_a_promise_for_all_keys() -> None:
 def test_keys_have_starts_of_their_own() -> None:
     """Keys with the same observations do not ring all at once: their windows begin with different points."""
     fleet, count = Fleet(detector("family")), 200
-    points = law(np.random.default_rng(9), 5, "family") + 0.7
+    points = law(np.random.default_rng(9), 5, "family") + 1.2
     step = fleet.step(
         [str(k) for k in range(count)], [None] * count, np.tile(points, (count, 1)), np.repeat(np.arange(count), 5),
         np.tile(np.arange(5), count),
