@@ -224,7 +224,10 @@ def _statistic(name: StatisticName, widths: list[float] | None, landmarks: int |
 
 def _notes(detector: Detector, count: int) -> Iterator[str]:
     """What the user should know about this reference."""
-    widest = detector.windows_[-1]
+    widest, kept = detector.windows_[-1], len(detector.reference_)
+    if kept < count:
+        what = "landmarks" if isinstance(detector.statistic, MMD) else "centres"
+        yield f"{count - kept:,} of {count:,} rows are {what}, and no longer part of the reference"
     if count < _wanted(widest):
         yield (
             f"a window of {widest} on {count:,} reference rows loosens the promise: the true rate of false alarms can "

@@ -102,6 +102,10 @@ class Prepared(Protocol):
     def bootstraps(self) -> bool:
         """Whether `bootstrap_paths` exists; the other two always do. Only then may paths be asked for in threads."""
 
+    @property
+    def takes_blocks(self) -> bool:
+        """Whether null streams may be drawn in blocks."""
+
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
         """Paths against pseudo-references, given as (N, G) counts of the reference points."""
 
@@ -124,6 +128,10 @@ class Prepared(Protocol):
 
 class Live(Protocol):
     """A statistic at work: what it keeps of the reference, and the recent points."""
+
+    @property
+    def takes_tensors(self) -> bool:
+        """Whether `observe` takes blocks that are on a GPU as they are."""
 
     @property
     def may_fail(self) -> bool:

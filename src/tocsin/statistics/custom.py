@@ -73,7 +73,7 @@ class Custom:
 class PreparedCustom:
     """The reference points, to be handed to the function."""
 
-    bootstraps = False
+    bootstraps, takes_blocks = False, True
 
     def __init__(self, points: Points, statistic: Custom, setting: Setting) -> None:
         self.points, self.statistic, self.setting = points, statistic, setting
@@ -133,7 +133,7 @@ class CustomPaths:
 class CustomLive:
     """The function, computed anew at each step."""
 
-    may_fail = True
+    may_fail, takes_tensors = True, False
 
     def __init__(self, reference: Points, statistic: Custom, windows: tuple[int, ...]) -> None:
         self.reference, self.statistic, self._windows = reference, statistic, windows

@@ -20,7 +20,7 @@ class PreparedFamily:
         self.members, self._compute = members, compute
         self.channels: tuple[Channel, ...] = sum((member.channels for member in members), ())
         self.bootstraps = all(member.bootstraps for member in members)
-        self.takes_blocks = all(getattr(member, "takes_blocks", True) for member in members)
+        self.takes_blocks = all(member.takes_blocks for member in members)
         self.compares_points = any(member.compares_points for member in members)
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
@@ -61,7 +61,7 @@ class LiveFamily:
     def __init__(self, members: list[Live]) -> None:
         self.members = members
         self.channels: tuple[Channel, ...] = sum((member.channels for member in members), ())
-        self.takes_tensors = all(getattr(member, "takes_tensors", False) for member in members)
+        self.takes_tensors = all(member.takes_tensors for member in members)
 
     def observe(self, points: Points, own: Int64Array | None) -> list[Any]:
         return [member.observe(points, own) for member in self.members]

@@ -43,7 +43,7 @@ class Features:
 class PreparedFeatures:
     """The features of the reference, centred."""
 
-    bootstraps = True
+    bootstraps = takes_blocks = True
     compares_points = True
 
     def __init__(self, points: Float64Array, features: Features, setting: Setting) -> None:
@@ -142,7 +142,7 @@ class FeatureSplitPaths:
 class FeatureLive:
     """|mean of the window's features|^2, the features centred at the reference's mean."""
 
-    may_fail = False
+    may_fail, takes_tensors = False, False
 
     def __init__(
         self,

@@ -21,7 +21,7 @@ LARGEST = 20_000
 class PreparedCallable:
     """The kernel matrix of the reference, diagonal removed. Only the fit holds it."""
 
-    bootstraps = True
+    bootstraps = takes_blocks = True
     compares_points = True
 
     def __init__(self, points: Points, kernel: Kernel, setting: Setting) -> None:
@@ -88,7 +88,7 @@ class PreparedCallable:
 class CallableLive:
     """As `GaussianLive`, calling the user's kernel."""
 
-    may_fail = True
+    may_fail, takes_tensors = True, False
 
     def __init__(self, reference: Points, offset: float, kernel: Kernel, windows: tuple[int, ...], guard: int) -> None:
         self.reference, self.offset, self.kernel, self.guard = reference, offset, kernel, guard

@@ -43,7 +43,7 @@ class PreparedGaussian:
     width, and those of typicality.
     """
 
-    bootstraps = True
+    bootstraps = takes_blocks = True
     compares_points = True
 
     def __init__(
