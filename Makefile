@@ -21,7 +21,7 @@ demo: $(READY)  ## Watch an embedded example stream until it rings
 	$(BIN)/tocsin demo
 
 test: $(READY)  ## Run all tests
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 test-gpu: $(READY)  ## Run the tests of the PyTorch backend on a GPU (with the PyTorch that is installed in .venv)
 	TOCSIN_TEST_DEVICE=cuda $(BIN)/python -m pytest tests/test_gpu.py tests/test_bank.py tests/test_torch.py \

@@ -386,7 +386,6 @@ def test_options_that_are_refused(make: Callable[..., Any], options: dict[str, A
         (LSDDInc(100, WINDOW, width=-1), "width=-1.*must be a positive number"),
         (LSDDInc(100, WINDOW, width=np.nan), "must be a positive number"),
     ],
-    ids=repr,
 )
 def test_options_of_their_own_that_are_refused(detector: Any, message: str) -> None:
     """A kernel that is not Gaussian, or of two widths, and numbers that make no sense."""
