@@ -192,6 +192,25 @@ def _pair_bank(s: Sizes) -> Arguments:
     ]  # fmt: skip
 
 
+def _pair_keys(s: Sizes) -> Arguments:
+    """Five keys, of which some get points, several or none; their windows are full, or not, or empty."""
+    keys, widths, widest = 5, len(s.multipliers), s.windows[-1]
+    chosen = np.arange(keys) if s.tabulated else s.rng.permutation(keys)
+    ends = np.sort(s.rng.integers(0, min(s.count, 2 * widest) + 1, keys))
+    first = np.append(0, ends[:-1])
+    return [
+        (s.rng.normal(size=(keys, s.columns, widest)) / s.columns**0.5).astype(np.float32),
+        s.rng.normal(size=(keys, widths, widest)).astype(np.float32), s.rng.integers(0, widest + 1, keys),
+        s.window_array, np.array(s.multipliers, np.float32), s.rng.normal(size=widths), s.typical, chosen, first, ends,
+        0 if s.tabulated else 1, keys if s.tabulated else 4, s.points.T.copy(), s.rng.normal(size=(widths, s.count)),
+    ]  # fmt: skip
+
+
+def _pair_keys_take(s: Sizes) -> Arguments:
+    points, sums, filled, _, _, _, _, chosen, first, last, _, _, block, linear = _pair_keys(s)
+    return [points, sums, filled, chosen, first, last, block, linear]
+
+
 def _features(s: Sizes) -> Array:
     return s.points.astype(np.float64)
 
@@ -266,6 +285,8 @@ ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "pair_advance": _pair_advance,
     "pair_bank_step": _pair_bank,
     "pair_bootstrap_paths": _pair_bootstrap,
+    "pair_keys_advance": _pair_keys,
+    "pair_keys_take": _pair_keys_take,
     "pair_split_paths": _pair_split,
     "pair_terms": _pair_terms,
     "quantile": lambda s: [_features(s)[:, 0], s.rng.random()],
@@ -292,6 +313,8 @@ ON_DEVICE: dict[str, list[int]] = {
     "pair_advance": [8, 9],
     "pair_bank_step": [0, 1, 2, 3, 4, 12, 13],
     "pair_bootstrap_paths": [0, 1, 2, 3, 6, 7, 8],
+    "pair_keys_advance": [],
+    "pair_keys_take": [],
     "pair_split_paths": [0, 1, 2],
     "pair_terms": [0, 2, 3],
 }
@@ -319,7 +342,12 @@ def _agree(name: str, one: Any, other: Any) -> None:
         np.testing.assert_allclose(one, other, rtol=0, atol=1e-6 * scale)
 
 
-LEFT_ALONE = {"feature_advance": slice(6, -1), "pair_advance": slice(4, None), "pair_bank_step": slice(5, None)}
+LEFT_ALONE = {
+    "feature_advance": slice(6, -1),
+    "pair_advance": slice(4, None),
+    "pair_bank_step": slice(5, None),
+    "pair_keys_take": slice(3, None),
+}
 """Which arguments are left alone by those that take in new points."""
 
 EXACT = {"concatenate", "distinct_streams", "first_passages", "flat", "records", "stretch_maxima", "take"}

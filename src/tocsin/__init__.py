@@ -12,6 +12,7 @@ from tocsin.errors import (
     StorageError,
     TocsinError,
 )
+from tocsin.fleet import Fleet
 from tocsin.kernels import Gaussian
 from tocsin.outcomes import Outcome, Outcomes
 from tocsin.samplers import Blocks, Independent
@@ -28,6 +29,7 @@ __all__ = [
     "DependenceWarning",
     "Detector",
     "DetectorBank",
+    "Fleet",
     "Gaussian",
     "Independent",
     "InputError",

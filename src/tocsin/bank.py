@@ -22,6 +22,7 @@ from tocsin.outcomes import Outcome, Outcomes
 from tocsin.samplers import InBlocks, Singly, Source
 from tocsin.statistics.mmd_bank import GaussianBank
 from tocsin.statistics.mmd_gaussian import GaussianLive
+from tocsin.watching import Fitted
 from tocsin.wording import counted
 
 BANK = 12
@@ -63,14 +64,16 @@ class DetectorBank:
         count = validation.positive_integer("streams", streams)
         if count is None:
             raise InputError("streams=None: say how many streams the bank watches.")
-        self._fitted, live = detector._ready(), _gaussian(detector)
+        self._fitted, live = detector._ready(), gaussian_of(detector)
         # A copy: the detector may be fitted anew, or get other options.
         self.detector, self.streams, self.ert_bank = copy(detector), count, ert_bank
-        self._calibration = _aimed(self._fitted.calibration, self._fitted.windows[-1], count, ert_bank)
+        self._calibration = aimed_at_all(self._fitted, count, ert_bank, "ert_bank", "stream")
         self._windows = GaussianBank(live, count)
         self._time, self._run, self._rang = (np.zeros(count, np.int64) for _ in range(3))
         self._heard = np.zeros((count, 2))  # statistic and channel of each stream's alarm
-        self._starts = self._quiet_starts(live) if self._fitted.start == "warm" else None
+        self._starts = None
+        if self._fitted.start == "warm":
+            self._starts = quiet_starts(self._fitted, live, self._calibration, min(STARTS, STARTS_PER_STREAM * count))
         self._begin(np.arange(count))
 
     # Watching
@@ -177,28 +180,6 @@ class DetectorBank:
             drawn = hashed(self._fitted.seed, chosen + 1, self._run[chosen], np.zeros(len(chosen), np.int64))
             self._windows.copy(chosen, self._starts, (drawn * self._starts.count).astype(np.int64))
 
-    def _quiet_starts(self, live: GaussianLive) -> GaussianBank:
-        """Windows of reference points, drawn as null streams are, whose own test is quiet."""
-        fitted, count = self._fitted, min(STARTS, STARTS_PER_STREAM * self.streams)
-        starts, waiting = GaussianBank(live, count), np.arange(count)
-        calibration = fitted.calibration
-        source: Source = Singly(len(fitted.reference))
-        if calibration.block > 1:
-            assert fitted.edges is not None
-            source = InBlocks(fitted.edges, calibration.block, calibration.guard)
-        rng = np.random.default_rng([fitted.seed, BANK])
-        for _ in range(MOST_TRIES):
-            drawn = source.distinct(rng, len(waiting), fitted.windows[-1], compute.load("numba"))
-            values = starts.fill(waiting, fitted.reference, drawn.astype(np.int64), places_of(fitted))
-            statistic, _ = fitted.normaliser.statistics(values, rng.random(len(waiting)))
-            waiting = waiting[statistic > self._calibration.thresholds[0]]
-            if not len(waiting):
-                return starts
-        raise InputError(
-            "Windows drawn from the reference go on ringing at once, so no quiet start exists: an expected run time of "
-            f"{self._calibration.ert:g} is too small for this reference. Ask for a longer one, or start='cold'."
-        )
-
     # What is known
 
     @property
@@ -264,35 +245,61 @@ class DetectorBank:
         return bank
 
 
-def _gaussian(detector: Detector) -> GaussianLive:
+def gaussian_of(detector: Detector) -> GaussianLive:
+    """The live statistic of a detector that has no other."""
     members = detector._ready().live.members
     if len(members) == 1 and isinstance(members[0], GaussianLive):
         return members[0]
     names = ", ".join(sorted({channel.statistic for channel in detector.channels_}))
     raise InputError(
-        f"A bank steps MMD with Gaussian kernels, alone; this detector has {names}. Fit Detector(ert, MMD()), or keep "
-        "a detector for each stream."
+        f"Many streams are watched together by MMD with Gaussian kernels, alone; this detector has {names}. Fit "
+        "Detector(ert, MMD()), or keep a detector for each stream."
     )
 
 
-def _aimed(calibration: Calibration, widest: int, streams: int, ert_bank: float | None) -> Calibration:
-    """With thresholds for each stream that keep a promise for all."""
-    if ert_bank is None:
+def quiet_starts(fitted: Fitted[Calibration], live: GaussianLive, calibration: Calibration, count: int) -> GaussianBank:
+    """Windows of reference points, drawn as null streams are, whose own test is quiet."""
+    starts, waiting = GaussianBank(live, count), np.arange(count)
+    source: Source = Singly(len(fitted.reference))
+    if calibration.block > 1:
+        assert fitted.edges is not None
+        source = InBlocks(fitted.edges, calibration.block, calibration.guard)
+    rng = np.random.default_rng([fitted.seed, BANK])
+    for _ in range(MOST_TRIES):
+        drawn = source.distinct(rng, len(waiting), fitted.windows[-1], compute.load("numba"))
+        values = starts.fill(waiting, fitted.reference, drawn.astype(np.int64), places_of(fitted))
+        statistic, _ = fitted.normaliser.statistics(values, rng.random(len(waiting)))
+        waiting = waiting[statistic > calibration.thresholds[0]]
+        if not len(waiting):
+            return starts
+    raise InputError(
+        "Windows drawn from the reference go on ringing at once, so no quiet start exists: an expected run time of "
+        f"{calibration.ert:g} is too small for this reference. Ask for a longer one, or start='cold'."
+    )
+
+
+def aimed_at_all(fitted: Fitted[Calibration], count: int, ert: float | None, name: str, one: str) -> Calibration:
+    """With thresholds for each of `count` streams that keep a promise for all.
+
+    name: the user's word for `ert`.  one: for a stream.
+    """
+    calibration, widest = fitted.calibration, fitted.windows[-1]
+    if ert is None:
         return calibration
-    number = isinstance(ert_bank, int | float | np.integer | np.floating) and not isinstance(ert_bank, bool)
-    if not (number and math.isfinite(ert_bank) and ert_bank >= 2):
+    number = isinstance(ert, int | float | np.integer | np.floating) and not isinstance(ert, bool)
+    if not (number and math.isfinite(ert) and ert >= 2):
         raise InputError(
-            f"ert_bank={ert_bank!r} must be a number of steps between false alarms of the bank, at least 2."
+            f"{name}={ert!r} must be a number of observations of each {one} between false alarms of any, at least 2."
         )
-    # Streams are quiet together with probability (1 - 1 / each)^streams.
-    each = validation.expected_run_time(-1 / math.expm1(math.log1p(-1 / float(ert_bank)) / streams), widest)
+    # Streams are quiet together with probability (1 - 1 / each)^count.
+    each = validation.expected_run_time(-1 / math.expm1(math.log1p(-1 / float(ert)) / count), widest)
     if calibration.references == "direct" and each > calibration.nominal:
         raise InputError(
-            f"ert_bank={ert_bank:g} needs an expected run time of {each:.4g} for each of {streams} streams, and the "
+            f"{name}={ert:g} needs an expected run time of {each:.4g} for each of {counted(count, one)}, and the "
             "reference has so few distinct values that thresholds cannot be extrapolated. Fit the detector with "
-            f"ert={each:.4g}, and leave ert_bank out."
+            f"ert={each:.4g}, and leave {name} out."
         )
     if calibration.curve is None or calibration.mode == "fixed":
-        raise InputError("ert_bank needs a detector that keeps a promise: fit it with calibration='steady'.")
+        raise InputError(f"{name} needs a detector that keeps a promise: fit it with calibration='steady'.")
     aimed = replace(calibration.aimed_at(each), ert=each, guarantee=None)
     return aimed if calibration.guarantee is None else aimed.guaranteed(calibration.guarantee)

@@ -34,7 +34,7 @@ from tocsin.compute.numba_features import (
     feature_split_paths,
     mean_distances,
 )
-from tocsin.compute.numba_live import pair_advance, pair_bank_step
+from tocsin.compute.numba_live import pair_advance, pair_bank_step, pair_keys_advance, pair_keys_take
 from tocsin.compute.numba_pairs import (
     exponentials,
     gaussian_observe,
@@ -68,6 +68,8 @@ __all__ = [
     "pair_advance",
     "pair_bank_step",
     "pair_bootstrap_paths",
+    "pair_keys_advance",
+    "pair_keys_take",
     "pair_split_paths",
     "pair_terms",
     "put",

@@ -124,3 +124,71 @@ def pair_bank_step(
             own[k, place] = block[k, q]
         position[s], filled[s] = (place + 1) % widest, count
     return out
+
+
+@jit
+def pair_keys_advance(
+    points: Float32Array,
+    sums: Float32Array,
+    filled: Int64Array,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    offset: Float64Array,
+    typical: int,
+    chosen: Int64Array,
+    first: Int64Array,
+    last: Int64Array,
+    start: int,
+    stop: int,
+    block: Float32Array,
+    block_linear: Float64Array,
+) -> Float64Array:
+    widths, widest, rows = multipliers.size, windows[-1], 0
+    for q in range(start, stop):
+        rows += last[q] - first[q]
+    out = np.empty((rows, (widths + (typical >= 0)) * windows.size))
+    capacity = 4 * widest
+    buffer = np.zeros((points.shape[1], capacity + STRIP), np.float32)
+    ahead = np.zeros((widths, capacity), np.float32)
+    linear = np.zeros((widths, capacity))
+    kept = np.empty((widths, widest))
+    cursor = np.zeros(1, np.int64)
+    done = 0
+    for q in range(start, stop):
+        k = chosen[q]
+        old, count = min(filled[k], widest - 1), last[q] - first[q]
+        cursor[0] = 0
+        kept[:] = sums[k]
+        pair_advance(
+            buffer, ahead, linear, cursor, windows, multipliers, offset, typical, points[k], kept, widest - old, widest
+        )
+        out[done : done + count] = pair_advance(
+            buffer, ahead, linear, cursor, windows, multipliers, offset, typical, block, block_linear, first[q], last[q]
+        )
+        done += count
+    return out
+
+
+@jit
+def pair_keys_take(
+    points: Float32Array,
+    sums: Float32Array,
+    filled: Int64Array,
+    chosen: Int64Array,
+    first: Int64Array,
+    last: Int64Array,
+    block: Float32Array,
+    block_linear: Float64Array,
+) -> None:
+    widest = points.shape[2]
+    for q in range(chosen.size):
+        k, count = chosen[q], last[q] - first[q]
+        new = min(count, widest)
+        for c in range(points.shape[1]):
+            points[k, c, : widest - new] = points[k, c, new:].copy()
+            points[k, c, widest - new :] = block[c, last[q] - new : last[q]]
+        for w in range(sums.shape[1]):
+            sums[k, w, : widest - new] = sums[k, w, new:].copy()
+            for j in range(new):
+                sums[k, w, widest - new + j] = block_linear[w, last[q] - new + j]
+        filled[k] = min(filled[k] + count, widest)

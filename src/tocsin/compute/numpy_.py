@@ -6,6 +6,7 @@ G pseudo-references, m features. Channels are ordered width by width, then windo
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -274,6 +275,59 @@ def pair_bank_step(
                     value = np.append(value, (offset + mean / 2)[typical])
                 out[q - start, v :: len(windows)] = value
     return out
+
+
+def pair_keys_advance(
+    points: Float32Array,
+    sums: Float32Array,
+    filled: Int64Array,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    offset: Float64Array,
+    typical: int,
+    chosen: Int64Array,
+    first: Int64Array,
+    last: Int64Array,
+    start: int,
+    stop: int,
+    block: Float32Array,
+    block_linear: Float64Array,
+) -> Float64Array:
+    """`pair_advance` of many keys, each by its own columns of `block`: first[q] to last[q] for the key chosen[q].
+
+    What is kept of a key is its last W = max(windows) points, the newest in the last place: points (K, d, W), their
+    -2 c(x) as sums (K, widths, W), and filled (K,): how many are there. Nothing is written: see `pair_keys_take`.
+    Returns the channels of the keys chosen[start:stop], one key after the other.
+    """
+    widest, widths = int(windows[-1]), len(multipliers)
+    pieces = [np.empty((0, (widths + (typical >= 0)) * len(windows)))]
+    for q in range(start, stop):
+        k, capacity = chosen[q], 4 * widest
+        old = min(int(filled[k]), widest - 1)
+        buffer, ahead = (np.zeros((rows, capacity), np.float32) for rows in (points.shape[1], widths))
+        linear, cursor, kept = np.zeros((widths, capacity)), np.zeros(1, np.int64), sums[k].astype(np.float64)
+        live = partial(pair_advance, buffer, ahead, linear, cursor, windows, multipliers, offset, typical)
+        live(points[k], kept, widest - old, widest)
+        pieces.append(live(block, block_linear, int(first[q]), int(last[q])))
+    return np.concatenate(pieces)
+
+
+def pair_keys_take(
+    points: Float32Array,
+    sums: Float32Array,
+    filled: Int64Array,
+    chosen: Int64Array,
+    first: Int64Array,
+    last: Int64Array,
+    block: Float32Array,
+    block_linear: Float64Array,
+) -> None:
+    """Let the columns first[q] to last[q] of `block` enter what is kept of the key chosen[q]."""
+    widest = points.shape[2]
+    for k, begin, end in zip(chosen, first, last, strict=True):
+        points[k] = np.concatenate([points[k], block[:, begin:end]], axis=1)[:, -widest:]
+        sums[k] = np.concatenate([sums[k], block_linear[:, begin:end]], axis=1)[:, -widest:]
+        filled[k] = min(filled[k] + end - begin, widest)
 
 
 def bumps(points: Float64Array, centres: Float64Array, width: float, factor: Float64Array) -> Float64Array:

@@ -13,6 +13,7 @@ import numpy as np
 import torch
 
 from tocsin.compute.arrays import Array, BoolArray, Float64Array, Int32Array, Int64Array
+from tocsin.compute.numba_live import pair_keys_advance, pair_keys_take
 from tocsin.compute.torch_features import (
     bumps,
     feature_advance,
@@ -38,6 +39,8 @@ __all__ = [
     "pair_advance",
     "pair_bank_step",
     "pair_bootstrap_paths",
+    "pair_keys_advance",
+    "pair_keys_take",
     "pair_split_paths",
     "pair_terms",
     "put",

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tocsin.compute.arrays import Float64Array, Int64Array
+from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin.statistics.base import Parts, Points, choose
 from tocsin.statistics.mmd_gaussian import PADDING, GaussianLive
 
@@ -103,6 +103,14 @@ class GaussianBank:
         buffer, position, filled = (get(self._arrays[i][stream : stream + 1])[0] for i in (0, 3, 4))
         places = (int(position) - int(filled) + np.arange(int(filled))) % widest
         return np.asarray(buffer[:, places].T / self.live.scale + self.live.scaled.centre, dtype=np.float64)
+
+    def filled(self) -> tuple[Float32Array, Float64Array]:
+        """Points (streams, d, W) and their -2 c(x) (streams, widths, W) of windows just filled, oldest first."""
+        widest = int(self.live.windows[-1])
+        points, _, linear, position, filled = (self.live.compute.get(array) for array in self._arrays)
+        assert not position.any()
+        assert (filled == widest).all()
+        return points[:, :, :widest], linear
 
     def state(self) -> Parts:
         """What steps change."""

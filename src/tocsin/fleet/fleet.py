@@ -1,0 +1,335 @@
+"""A detector for every key of a stream, that any engine can carry: states and a batch in, states and alarms out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tocsin import validation
+from tocsin.bank import aimed_at_all
+from tocsin.calibration.result import Calibration
+from tocsin.compute.arrays import Array, BoolArray, Float64Array, Int64Array
+from tocsin.detector import Detector
+from tocsin.errors import InputError, StorageError
+from tocsin.explanation import Explanation
+from tocsin.fleet.batch import Batch
+from tocsin.fleet.states import ALARM, FOR_EVER, NEVER, KeyStates, hash_of, prefix_of, split
+from tocsin.fleet.turns import Refused, in_turn, whole_numbers
+from tocsin.fleet.windows import Windows
+from tocsin.intake import Rows
+from tocsin.outcomes import Outcome
+from tocsin.representations.batches import count_of, rows_at
+from tocsin.statistics.base import Channel
+from tocsin.wording import counted
+
+
+@dataclass(frozen=True, slots=True)
+class FleetAlarm:
+    """A key rang.
+
+    order: of the observation that rang.  count: observations of this key so far, that one included: (key, count) names
+        an alarm, however often it is told.
+    run, time, statistic, threshold, rarity, channel: as in `Outcome`; run counts from 0.
+    explanation: if it was asked for. An alarm that is told again has none.
+    """
+
+    key: str
+    order: int
+    count: int
+    run: int
+    time: int
+    statistic: float
+    threshold: float
+    rarity: float
+    channel: Channel
+    explanation: Explanation | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """What a batch came to.
+
+    states: of the keys, in their order.  taken: observations that were taken in.
+    """
+
+    states: list[bytes]
+    alarms: list[FleetAlarm]
+    refused: list[Refused]
+    taken: int
+
+
+class Fleet:
+    """Watches one stream for each of any number of keys, and keeps nothing: all that changes is in states, as bytes.
+
+    Keys share the detector's reference and thresholds; each has a window, a clock and alarms of its own. A batch that
+    comes again is not counted twice, and tells the same alarms.
+
+    Parameters
+    ----------
+    detector
+        A fitted detector whose only statistic is MMD with Gaussian kernels (the default). It is not changed.
+    keys, ert_fleet
+        A promise for so many keys together: observations of each key between false alarms of any, on average, if keys
+        do not depend on each other. None: each key rings once in the detector's `ert` observations.
+    rest
+        Observations that a key is left alone for after an alarm, before a new run begins. 0: it begins at once. None:
+        only a reset begins it.
+    gapless
+        Whether orders count 1, 2, 3, ... within a key. Gaps are then refused, and rows that come again are known for
+        what they are.
+    explain
+        Whether alarms carry explanations, which take some ten milliseconds each.
+    before
+        Detectors that this one replaces, whose states may still come: their windows are carried over.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> detector = Detector(ert=5000, window=10, seed=1).fit(rng.normal(size=(200, 2)))
+    >>> fleet = Fleet(detector)
+    >>> rows, owner = rng.normal(size=(40, 2)), np.repeat([0, 1], 20)
+    >>> rows[20:] += 3
+    >>> step = fleet.step(["a", "b"], [None, None], rows, owner, np.arange(40))
+    >>> sorted({alarm.key for alarm in step.alarms})
+    ['b']
+    >>> step = fleet.step(["a", "b"], step.states, rows[:1], [0], [40])
+    """
+
+    def __init__(
+        self,
+        detector: Detector,
+        *,
+        keys: int | None = None,
+        ert_fleet: float | None = None,
+        rest: int | None = 0,
+        gapless: bool = False,
+        explain: bool = False,
+        before: Sequence[Detector] = (),
+    ) -> None:
+        count = validation.positive_integer("keys", keys)
+        if (count is None) != (ert_fleet is None):
+            raise InputError("keys and ert_fleet go together: a promise for all keys depends on how many there are.")
+        if rest is not None and (isinstance(rest, bool) or not isinstance(rest, int | np.integer) or rest < 0):
+            raise InputError(f"rest={rest!r} must be a number of observations from 0 on, or None for no end.")
+        calibration = aimed_at_all(detector._ready(), count or 1, ert_fleet, "ert_fleet", "key")
+        self._windows = Windows(detector, calibration)
+        self._keys, self._ert_fleet = count, ert_fleet
+        self._rest, self._gapless, self._explain = FOR_EVER if rest is None else int(rest), gapless, explain
+        earlier = [Windows(each, each.calibration_) for each in before]
+        self._before = {windows.fingerprint: windows for windows in earlier}
+
+    def step(
+        self,
+        keys: Sequence[str],
+        states: Sequence[bytes | None],
+        batch: Any,
+        owner: Any,
+        order: Any,
+        resets: Any = None,
+    ) -> Step:
+        """Take in a batch: observations of some keys, in any order. Nothing is changed but what is returned.
+
+        Parameters
+        ----------
+        keys
+            The names of the keys, each once.
+        states
+            What the last step with each of them returned; None for a key that is new.
+        batch
+            Observations, as `Detector.update_many` takes them.
+        owner
+            Which of the keys each observation belongs to, from 0 on.
+        order
+            A whole number for each observation that grows within a key: a sequence number, an offset, a time in
+            microseconds. Rows are put in this order; those that are not after their key's last are refused.
+        resets
+            Whether a new run begins with each observation, as after a repair.
+        """
+        rows = count_of(batch)
+        owner, order, resets = self._checked(keys, states, rows, owner, order, resets)
+        kept = self._read(keys, states)
+        points, good, refused = self._taken_in(batch, rows)
+        turns = in_turn(owner, order, kept.last, gapless=self._gapless)
+        # A row that cannot be taken in has had its turn.
+        kept.last[owner[turns.taken]] = order[turns.taken]
+        taken = turns.taken[good[turns.taken]]
+        found = _Alarms(self._windows, kept, keys, owner, order, explain=self._explain)
+        found.tell_again(turns.before)
+        if len(taken):
+            number = np.cumsum(good) - 1
+            found.rows = taken
+            work = Batch(self._windows, kept, owner[taken], resets[taken], self._rest, found.rang)
+            work.run(points[number[taken]])
+        found.remember(np.unique(owner[taken]))
+        told = {each.row for each in turns.refused}.union(turns.before.tolist())
+        refused = [*turns.refused, *(each for each in refused if each.row not in told)]
+        refused.sort(key=lambda each: each.row)
+        return Step(kept.write(self._windows.fingerprint), found.alarms, refused, len(taken))
+
+    # What comes in
+
+    def _checked(
+        self, keys: Sequence[str], states: Sequence[bytes | None], rows: int, owner: Any, order: Any, resets: Any
+    ) -> tuple[Int64Array, Int64Array, BoolArray]:
+        if len(keys) != len(states) or len(set(keys)) < len(keys) or not all(isinstance(key, str) for key in keys):
+            raise InputError(
+                f"There are {counted(len(keys), 'key')} and {counted(len(states), 'state')}: give a state, or None, "
+                "for each key. Keys are strings, and none may come twice."
+            )
+        owner, order = whole_numbers("owner", owner, rows), whole_numbers("order", order, rows)
+        if rows and not 0 <= owner.min() <= owner.max() < len(keys):
+            raise InputError(f"owner must say which of {counted(len(keys), 'key')} each row belongs to, from 0 on.")
+        if rows and order.min() == NEVER:
+            raise InputError(f"order holds {NEVER}, which stands for a key without a past. Give larger numbers.")
+        flags: BoolArray = np.zeros(rows, dtype=bool) if resets is None else np.asarray(resets, dtype=bool)
+        if flags.shape != (rows,):
+            raise InputError(
+                f"resets has shape {flags.shape}, and there are {counted(rows, 'row')}: give one for each."
+            )
+        return owner, order, flags
+
+    def _taken_in(self, batch: Any, rows: int) -> tuple[Float64Array, BoolArray, list[Refused]]:
+        """Points, which rows they come from, and the rows that make none, found by halving what fails."""
+        intake = self._windows.fitted.intake
+        good, refused = np.zeros(rows, dtype=bool), list[Refused]()
+        pieces, waiting = [np.empty((0, self._windows.columns))], [(0, rows)]
+        while waiting:
+            start, stop = waiting.pop()
+            try:
+                piece = batch if stop - start == rows else rows_at(batch, np.arange(start, stop))
+                pieces.append(intake.many(piece))
+                good[start:stop] = True
+            except InputError as error:
+                if stop - start == 1:
+                    refused.append(Refused(start, "bad", str(error)))
+                elif stop > start:
+                    middle = (start + stop) // 2
+                    waiting += [(middle, stop), (start, middle)]
+        return np.concatenate(pieces), good, refused
+
+    # States
+
+    def _read(self, keys: Sequence[str], states: Sequence[bytes | None]) -> KeyStates:
+        windows = self._windows
+        blank, heads, alarms = bytes(windows.layout.itemsize), list[bytes](), dict[int, Array]()
+        others: dict[int, bytes | None] = {}
+        for k, (name, state) in enumerate(zip(keys, states, strict=True)):
+            if state is None or prefix_of(state, name) != windows.fingerprint:
+                others[k] = state
+                heads.append(blank)
+                continue
+            head, tail = split(state, windows.layout, name)
+            heads.append(head)
+            if len(tail):
+                alarms[k] = tail
+        kept = KeyStates.read(heads, alarms, windows.layout)
+        hashes, new = np.array([hash_of(key) for key in keys], np.uint64), np.array(list(others), np.int64)
+        kept.key[new] = hashes[new]
+        wrong = np.flatnonzero(kept.key != hashes)
+        if len(wrong):
+            raise _another_key(keys[wrong[0]])
+        kept.last[new] = NEVER
+        windows.begin(kept, new)
+        for k, state in others.items():
+            if state is not None:
+                self._carry_over(kept, k, keys[k], state)
+        return kept
+
+    def _carry_over(self, kept: KeyStates, k: int, name: str, state: bytes) -> None:
+        """Go on from what an earlier detector has left of a key."""
+        earlier, windows = self._before.get(prefix_of(state, name)), self._windows
+        if earlier is None:
+            raise StorageError(
+                f"The state of key {name!r} was made with another detector. Give that one as before=[...] to carry its "
+                "window over, or None instead of the state to begin the key anew."
+            )
+        head, _ = split(state, earlier.layout, name)
+        old, chosen = KeyStates.read([head], {}, earlier.layout), np.array([k])
+        if old.key[0] != kept.key[k]:
+            raise _another_key(name)
+        kept.count[k], kept.last[k], kept.run[k] = old.count[0], old.last[0], old.run[0]
+        intake = windows.fitted.intake
+        if isinstance(intake, Rows) and intake == earlier.fitted.intake:
+            observed = windows.observe(earlier.window(old, 0))
+            kept.time[k], kept.filled[k] = old.time[0], 0
+            windows.take(kept, chosen, observed, np.zeros(1, np.int64), np.array([observed[0].shape[1]]))
+        else:
+            # What a table or a representation made of observations means something else now.
+            kept.run[k] += 1
+            windows.begin(kept, chosen)
+        kept.resting[k] = old.resting[0]
+
+    # What is known
+
+    @property
+    def calibration_(self) -> Calibration:
+        """What the thresholds of each key rest on."""
+        return self._windows.calibration
+
+    def __repr__(self) -> str:
+        ert = self.calibration_.ert
+        promise = f"once in {ert:g} observations of each key"
+        if self._ert_fleet is not None:
+            promise = f"once in {self._ert_fleet:g} observations of each of {self._keys:,} keys ({ert:.4g} of one)"
+        return f"<Fleet ringing {promise}; {self._windows.layout.itemsize:,} bytes a key>"
+
+
+def _another_key(name: str) -> StorageError:
+    return StorageError(f"The state given for key {name!r} is that of another key. Give each key its own.")
+
+
+class _Alarms:
+    """Alarms of a batch, as they come, and as they are remembered.
+
+    rows: places in the batch of the rows that are taken in.
+    """
+
+    def __init__(
+        self,
+        windows: Windows,
+        kept: KeyStates,
+        keys: Sequence[str],
+        owner: Int64Array,
+        order: Int64Array,
+        *,
+        explain: bool,
+    ) -> None:
+        self._windows, self._kept, self._keys, self._owner, self._order = windows, kept, keys, owner, order
+        self._explain, self.rows = explain, np.empty(0, np.int64)
+        self.alarms: list[FleetAlarm] = []
+        self._own: dict[int, list[Any]] = {}
+
+    def tell_again(self, rows: Int64Array) -> None:
+        """Those that rows have raised before, as far as they are remembered: in the key's last batch."""
+        for k in np.unique(self._owner[rows]).tolist():
+            told = self._kept.alarms.get(k, np.empty(0, ALARM))
+            again = told[np.isin(told["order"], self._order[rows[self._owner[rows] == k]])]
+            self._own[k] = list(again)
+            self.alarms += [self._alarm(k, record, explain=False) for record in again]
+
+    def rang(self, k: int, row: int, statistic: float, channel: int, threshold: float) -> None:
+        """A key rings with a row, the last in its window; `row` counts those that are taken in."""
+        kept, order = self._kept, self._order[self.rows[row]]
+        record = np.array((order, kept.count[k], kept.run[k], kept.time[k], statistic, threshold, channel), ALARM)
+        self._own.setdefault(k, []).append(record)
+        self.alarms.append(self._alarm(k, record, explain=self._explain))
+
+    def _alarm(self, k: int, record: Any, *, explain: bool) -> FleetAlarm:
+        order, count, run, time, statistic, threshold, channel = record.item()
+        curve = self._windows.calibration.curve
+        rarity = curve.rarity(statistic) if curve else math.nan
+        spoke = self._windows.fitted.live.channels[channel]
+        outcome = Outcome(time, True, statistic, threshold, rarity, spoke)
+        explanation = self._windows.explain(self._kept, k, outcome) if explain else None
+        return FleetAlarm(self._keys[k], order, count, run, time, statistic, threshold, rarity, spoke, explanation)
+
+    def remember(self, keys: Int64Array) -> None:
+        """In the states of keys that rows were taken in of."""
+        for k in keys.tolist():
+            self._kept.alarms.pop(k, None)
+            if self._own.get(k):
+                self._kept.alarms[k] = np.array(self._own[k], ALARM)

@@ -1,0 +1,118 @@
+"""What a detector does with the windows of many keys: begin them, test them, explain them."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import replace
+from functools import cached_property
+from hashlib import blake2b
+
+import numpy as np
+
+from tocsin.bank import gaussian_of, quiet_starts
+from tocsin.calibration.normalise import hashed
+from tocsin.calibration.result import Calibration
+from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
+from tocsin.detector import Detector
+from tocsin.explanation import Explanation
+from tocsin.fleet.states import KeyStates, layout
+from tocsin.outcomes import Outcome
+
+STARTS = 1024
+"""Quiet windows of reference points that runs begin with, shared by all keys."""
+
+KEYS_AT_ONCE = 64
+"""Keys that one piece of work advances."""
+
+Observed = tuple[Float32Array, Float64Array]
+"""Points as the statistic sees them, (d, n), and their -2 c(x), (widths, n)."""
+
+
+class Windows:
+    """A detector and thresholds that all keys share. States of keys are passed in, and changed."""
+
+    def __init__(self, detector: Detector, calibration: Calibration) -> None:
+        self.fitted, self.calibration, self._live = detector._ready(), calibration, gaussian_of(detector)
+        self._compute, self.widest = self._live.compute.nearby, self.fitted.windows[-1]
+        self.columns = self._live.points.shape[1]
+        self.layout = layout(self.columns, len(self._live.multipliers), self.widest)
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """Of all that a window depends on; thresholds may change without it."""
+        digest = blake2b(repr((self.fitted.windows, self.fitted.seed)).encode(), digest_size=8)
+        for name, part in sorted(self._live.parts().items()):
+            digest.update(name.encode())
+            digest.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+        return int.from_bytes(digest.digest(), "little")
+
+    def begin(self, kept: KeyStates, chosen: Int64Array) -> None:
+        """Begin the present runs of these keys, with quiet windows or with none."""
+        kept.time[chosen] = kept.resting[chosen] = kept.filled[chosen] = 0
+        if self.fitted.start == "warm" and len(chosen):
+            points, sums = self._starts
+            drawn = hashed(self.fitted.seed, kept.key[chosen], kept.run[chosen], np.zeros(len(chosen), np.int64))
+            start = (drawn * len(points)).astype(np.int64)
+            kept.points[chosen], kept.sums[chosen], kept.filled[chosen] = points[start], sums[start], self.widest
+
+    @cached_property
+    def _starts(self) -> tuple[Float32Array, Float32Array]:
+        points, sums = quiet_starts(self.fitted, self._live, self.calibration, STARTS).filled()
+        return points, sums.astype(np.float32)
+
+    def observe(self, points: Float64Array) -> Observed:
+        """As the live statistic does, with sums as states can hold them: so a batch may end anywhere."""
+        block, sums = (self._live.compute.get(part) for part in self._live.observe(points, None))
+        return np.ascontiguousarray(block), sums.astype(np.float32).astype(np.float64)
+
+    def take(
+        self, kept: KeyStates, chosen: Int64Array, observed: Observed, first: Int64Array, last: Int64Array
+    ) -> None:
+        """Let observed points first..last of each of these keys enter its window."""
+        self._compute.pair_keys_take(kept.points, kept.sums, kept.filled, chosen, first, last, *observed)
+
+    def statistics(
+        self, kept: KeyStates, chosen: Int64Array, observed: Observed, first: Int64Array, last: Int64Array
+    ) -> tuple[Float64Array, Int64Array, Float64Array]:
+        """Statistic, loudest channel and threshold of the tests that these points make, one key after the other."""
+        live, sizes = self._live, last - first
+
+        def some(start: int) -> Float64Array:
+            rows: Float64Array = self._compute.pair_keys_advance(
+                kept.points, kept.sums, kept.filled, live.windows, live.multipliers, live.offset, live.family.typical,
+                chosen, first, last, start, min(start + KEYS_AT_ONCE, len(chosen)), *observed,
+            )  # fmt: skip
+            return rows
+
+        rows = np.concatenate(list(live.executor.map(some, range(0, len(chosen), KEYS_AT_ONCE))))
+        own = np.repeat(chosen, sizes)
+        time = kept.time[own] + 1 + np.arange(len(own)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        coins = hashed(self.fitted.seed, kept.key[own], kept.run[own], time)
+        statistic, loudest = self.fitted.normaliser.statistics(live.family.choose(rows, axis=1), coins)
+        thresholds = self.calibration.thresholds
+        test = time if self.fitted.start == "warm" else time - self.widest
+        threshold = np.where(test >= 0, thresholds[np.clip(test, 0, len(thresholds) - 1)], np.nan)
+        return statistic, loudest, threshold
+
+    def window(self, kept: KeyStates, k: int) -> Float64Array:
+        """The points in a key's window, oldest first, as far as float32 tells them."""
+        points = kept.points[k][:, self.widest - int(kept.filled[k]) :].T
+        return np.asarray(points / self._live.scale + self._live.scaled.centre, dtype=np.float64)
+
+    def explain(self, kept: KeyStates, k: int, outcome: Outcome) -> Explanation:
+        """What an alarm means that a key's last observation has raised."""
+        from tocsin.explaining.alarm import Alarm  # needs scipy, which watching does not
+
+        window = self.window(kept, k)
+        begun = max(len(window) - outcome.time, 0)
+        fitted = replace(
+            self.fitted,
+            calibration=self.calibration,
+            run=int(kept.run[k]),
+            time=outcome.time,
+            alarm=outcome,
+            recent=deque(window[begun:]),
+            begun_with=window[:begun] if begun else None,
+            stream=int(kept.key[k]),
+        )
+        return Alarm.of(fitted).explain()
