@@ -13,10 +13,12 @@ from hashlib import blake2b
 from pathlib import Path
 from urllib.parse import quote
 
-from pyspark import SparkContext, SparkFiles, cloudpickle
+from pyspark import SparkContext, SparkFiles, TaskContext, cloudpickle
 
+from tocsin.bank import gaussian_of
 from tocsin.detector import Detector
 from tocsin.errors import InputError, StorageError
+from tocsin.execution import Threads
 from tocsin.fleet import Fleet
 
 SUFFIX = ".tocsin"
@@ -140,7 +142,7 @@ def _received(name: str) -> Detector:
 
 @lru_cache(maxsize=8)
 def _shared_fleet(shared: Shared) -> Fleet:
-    return Fleet(_received(shared.file), before=[_received(name) for name in shared.before], **vars(shared.rules))
+    return _fleet(_received(shared.file), [_received(name) for name in shared.before], shared.rules)
 
 
 @lru_cache(maxsize=OPEN_FILES)
@@ -150,4 +152,11 @@ def _fleet_of_key(per_key: PerKey, key: str) -> Fleet | None:
         return None
     earlier = [file_of(folder, key) for folder in per_key.before]
     before = [Detector.load(path) for path in earlier if path.exists()]
-    return Fleet(Detector.load(file), before=before, **vars(per_key.rules))
+    return _fleet(Detector.load(file), before, per_key.rules)
+
+
+def _fleet(detector: Detector, before: Sequence[Detector], rules: Rules) -> Fleet:
+    """With as many threads as its task has cores: the other cores run tasks of their own."""
+    task = TaskContext.get()
+    gaussian_of(detector).executor = Threads(1 if task is None else task.cpus())
+    return Fleet(detector, before=before, **vars(rules))
