@@ -30,7 +30,6 @@ def unbundled(bundle: bytes | None, buckets: int) -> dict[str, bytes]:
         )
     head = len(MARK) + 8
     sizes = np.frombuffer(bundle, "<u4", 2 * count, head).astype(np.int64)
-    ends = (head + 8 * count + np.cumsum(sizes)).tolist()
-    begins = [head + 8 * count, *ends[:-1]]
-    pieces = [bundle[begin:end] for begin, end in zip(begins, ends, strict=True)]
+    ends = head + 8 * count + np.cumsum(sizes)
+    pieces = [bundle[begin:end] for begin, end in zip((ends - sizes).tolist(), ends.tolist(), strict=True)]
     return {key.decode(): state for key, state in zip(pieces[:count], pieces[count:], strict=True)}

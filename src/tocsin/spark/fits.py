@@ -53,6 +53,8 @@ def fit(
         Where the files go: a folder that all machines can write to.
     """
     spark = frame_must_be(frame, "fit", streaming=False)
+    if not isinstance(detector, Detector):
+        raise InputError(f"detector={detector!r} is a {type(detector).__name__}; give the options of all fits: Detector(...).")
     layout = layout_for(frame, None, key=key, order=order, columns=columns)
     target = Path(folder).resolve()
     target.mkdir(parents=True, exist_ok=True)

@@ -67,12 +67,9 @@ def frame_must_be(frame: DataFrame, caller: str, *, streaming: bool) -> SparkSes
             "classic session. Over Spark Connect no files reach the workers: run it where the driver is."
         )
     if frame.isStreaming != streaming:
-        is_, other = ("streaming", "history") if frame.isStreaming else ("not streaming", "watch")
-        raise InputError(
-            f"The frame is {is_}, and {caller} is for frames that are{' not' if frame.isStreaming else ''}. "
-            f"Use tocsin.spark.{other}."
-        )
-    _workers_must_agree(frame.sparkSession)
+        is_, are, instead = ("streaming", " not", "watch") if frame.isStreaming else ("not streaming", "", "history")
+        raise InputError(f"The frame is {is_}, and {caller} is for frames that are{are}. Use tocsin.spark.{instead}.")
+    workers_must_agree(frame.sparkSession)
     return frame.sparkSession
 
 
@@ -87,9 +84,10 @@ def states_must_last(spark: SparkSession) -> None:
         )
 
 
-def _workers_must_agree(spark: SparkSession) -> None:
+def workers_must_agree(spark: SparkSession) -> None:
+    """Refuse workers with another Python or Tocsin, as far as one of them can tell."""
     context = spark.sparkContext
-    if _python(context.pythonExec) == _python(sys.executable):
+    if shutil.which(context.pythonExec) == sys.executable:
         return
     try:
         found = context.parallelize([0], 1).map(_versions).first()
@@ -103,10 +101,6 @@ def _workers_must_agree(spark: SparkSession) -> None:
             "they must have the same Python and Tocsin, since the workers do the watching. Before the session is made, "
             "set the environment variable PYSPARK_PYTHON to a Python that has both, on every machine."
         )
-
-
-def _python(name: str) -> str | None:
-    return shutil.which(name)
 
 
 def _versions(_: object = None) -> str:
