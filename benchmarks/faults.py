@@ -3,8 +3,8 @@
     python -m benchmarks.faults [--times 20] [--only NAME ...]
 
 Every try is a stream of its own, whose rows come in any order within a file and some of which are poisoned (a NaN, a
-number too few, no order). Its alarms and dead letters, as the sink of `tocsin.spark.to_folders` holds them in the end, are
-compared with those of one sequential pass without Spark.
+number too few, no order). Its alarms and dead letters, as the sink of `tocsin.spark.to_folders` holds them in the end,
+are compared with those of one sequential pass without Spark.
 
     disorder   nothing else happens
     replay     the last commits are taken back, so that batches are watched again
@@ -176,7 +176,9 @@ def finished(folder: Path) -> None:
     """Let a driver run to the end."""
     status = started(folder).wait(GRACE)
     if status:
-        raise SystemExit(f"A driver that was left alone ended with status {status}: python -m benchmarks.faults --drive {folder}")
+        raise SystemExit(
+            f"A driver that was left alone ended with status {status}: python -m benchmarks.faults --drive {folder}"
+        )
 
 
 # The faults: each strikes a stream, lets it come to its end, and returns how often it struck

@@ -1,4 +1,4 @@
-"""Many keys through Spark, and through the same detector in one process without it: events a second, and where time goes.
+"""Many keys through Spark, and through the same detector in one process: events a second, and where time goes.
 
     python -m benchmarks.scale [--keys 100000] [--per-key 10] [--width 8] [--window 100] [--buckets 1000]
 
@@ -27,6 +27,7 @@ from tocsin import Detector, spark
 from tocsin.fleet import Fleet
 from tocsin.spark.keyed import ANSWER, Keyed
 from tocsin.spark.observations import layout_for, rows_of, spread
+from tocsin.spark.shipping import Rules, Shared
 from tocsin.spark.streams import BUCKETS, Watching
 
 WARM_UP = 2
@@ -195,7 +196,10 @@ def compare(detector: Detector, size: Size, options: argparse.Namespace, place: 
     write(size, files)
     print(f"{size.keys:,} keys, {size.events:,} events a batch, {size.width} columns, windows {detector.windows_}")
     reading, stepping, state = alone(detector, size, files)
-    print(f"one process, all cores: {reading:,.0f} events/s with reading ({stepping:,.0f} without); {state:,} bytes a state", flush=True)
+    print(
+        f"one process: {reading:,.0f} events/s with reading ({stepping:,.0f} without); {state:,} bytes a state",
+        flush=True,
+    )
     session = spark.session(
         "scale",
         f"local[{options.cores}]",
@@ -218,15 +222,16 @@ def compare(detector: Detector, size: Size, options: argparse.Namespace, place: 
     print(f"  {passed.rate / reading:.0%} of one process; commit {metrics['commitTimeMs']} ms", flush=True)
     if not options.parts:
         return
+    nobody = Shared("", (), Rules())
     layout = layout_for(frame, detector, key="machine", order="order", columns=None)
     bundles = spread(frame, layout, key="machine", order="order", buckets=options.buckets)
     for name, part in {
         "reading and sorting into buckets": bundles,
         "without states and detector": bundles.groupBy("bucket").transformWithStateInPandas(
-            Watching(Idle(None, layout), options.buckets), ANSWER, "Append", "None"
+            Watching(Idle(nobody, layout), options.buckets), ANSWER, "Append", "None"
         ),
         "without the detector": bundles.groupBy("bucket").transformWithStateInPandas(
-            Watching(Idle(None, layout, state), options.buckets), ANSWER, "Append", "None"
+            Watching(Idle(nobody, layout, state), options.buckets), ANSWER, "Append", "None"
         ),
     }.items():
         print(f"  {name}: {through_spark(part, size, place / name.replace(' ', '-'))}", flush=True)

@@ -21,7 +21,9 @@ def unbundled(bundle: bytes | None, buckets: int) -> dict[str, bytes]:
     if bundle is None:
         return {}
     if not bundle.startswith(MARK):
-        raise StorageError("A state in the checkpoint was not written by this version of Tocsin. Begin a new checkpoint.")
+        raise StorageError(
+            "A state in the checkpoint was not written by this version of Tocsin. Begin a new checkpoint."
+        )
     spread, count = np.frombuffer(bundle, "<u4", 2, len(MARK)).tolist()
     if spread != buckets:
         raise StorageError(

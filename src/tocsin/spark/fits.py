@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sql
 
 from tocsin.detector import Detector
 from tocsin.errors import InputError, ReferenceWarning
@@ -54,14 +54,16 @@ def fit(
     """
     spark = frame_must_be(frame, "fit", streaming=False)
     if not isinstance(detector, Detector):
-        raise InputError(f"detector={detector!r} is a {type(detector).__name__}; give the options of all fits: Detector(...).")
+        raise InputError(
+            f"detector={detector!r} is a {type(detector).__name__}; give the options of all fits: Detector(...)."
+        )
     layout = layout_for(frame, None, key=key, order=order, columns=columns)
     target = Path(folder).resolve()
     target.mkdir(parents=True, exist_ok=True)
     bundles = spread(frame, layout, key=key, order=order, buckets=KEYS_AT_ONCE)
     fitted = bundles.groupBy("bucket").applyInPandas(_fits(detector.get_params(), layout, str(target)), FITTED)
     # Collected: a frame that is not would fit again whenever it is looked at.
-    return spark.createDataFrame(fitted.collect(), FITTED).orderBy(F.col("key"))
+    return spark.createDataFrame(fitted.collect(), FITTED).orderBy(sql.col("key"))
 
 
 def _fits(options: dict[str, Any], layout: Layout, folder: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
@@ -69,7 +71,7 @@ def _fits(options: dict[str, Any], layout: Layout, folder: str) -> Callable[[pd.
         table = rows_of(list(bundles["rows"]))
         table = table.filter(table["key"].is_valid()).sort_by([("key", "ascending"), ("order", "ascending")])
         keys = table["key"].combine_chunks().to_numpy(zero_copy_only=False)
-        begins = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])) if len(keys) else []
+        begins = np.flatnonzero(np.concatenate([[True], keys[1:] != keys[:-1]])[: len(keys)])
         ends = [*begins[1:], len(keys)]
         answers = [
             _fit_one(options, layout, folder, str(keys[begin]), table.slice(begin, end - begin))

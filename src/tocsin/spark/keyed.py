@@ -59,7 +59,9 @@ class Keyed:
         states.update(zip(keys, step.states, strict=True))
         answers += map(_told, step.alarms)
         answers += [
-            self._refused(rows, each.row, each.reason, wrong.get(each.row, each.message) if each.reason == "bad" else each.message)
+            self._refused(
+                rows, each.row, each.reason, wrong.get(each.row, each.message) if each.reason == "bad" else each.message
+            )
             for each in step.refused
         ]
 

@@ -14,9 +14,8 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as F
-from pyspark.sql import types as T
+from pyspark.sql import Column, DataFrame, types
+from pyspark.sql import functions as sql
 
 from tocsin.detector import Detector
 from tocsin.errors import InputError
@@ -26,8 +25,8 @@ BUNDLED = "bucket long, rows binary"
 ROWS_AT_ONCE = 200_000
 """Rows that are sorted into buckets together. More make fewer and larger bundles."""
 
-WHOLE = (T.ByteType, T.ShortType, T.IntegerType, T.LongType)
-NESTED = (T.ArrayType, T.MapType, T.StructType, T.BinaryType)
+WHOLE = (types.ByteType, types.ShortType, types.IntegerType, types.LongType)
+NESTED = (types.ArrayType, types.MapType, types.StructType, types.BinaryType)
 
 
 @dataclass(frozen=True)
@@ -112,7 +111,7 @@ def layout_for(
     kinds = [frame.schema[name].dataType for name in names]
     if isinstance(intake, Tabular):
         return Layout("table", names, reset=reset)
-    if single and isinstance(kinds[0], T.ArrayType):
+    if single and isinstance(kinds[0], types.ArrayType):
         return Layout("numbers", names, intake.width if isinstance(intake, Rows) else None, reset)
     if isinstance(intake, Rows):
         _must_be_numbers(names, kinds, intake.width)
@@ -126,12 +125,12 @@ def _must_exist(frame: DataFrame, name: str) -> None:
         raise InputError(f"The frame {has} column {name!r}; its columns are {', '.join(map(repr, frame.columns))}.")
 
 
-def _must_be_numbers(names: Sequence[str], kinds: Sequence[T.DataType], width: int) -> None:
+def _must_be_numbers(names: Sequence[str], kinds: Sequence[types.DataType], width: int) -> None:
     for name, kind in zip(names, kinds, strict=True):
-        if not isinstance(kind, T.NumericType | T.BooleanType):
+        if not isinstance(kind, types.NumericType | types.BooleanType):
             raise InputError(
-                f"Column {name!r} is of type {kind.simpleString()}, and the detector was fitted to rows of numbers. Name "
-                "the columns with numbers: columns=[...]; or the one column with arrays of numbers: columns='...'."
+                f"Column {name!r} is of type {kind.simpleString()}, and the detector was fitted to rows of numbers. "
+                "Name the columns with numbers: columns=[...]; or the one with arrays of numbers: columns='...'."
             )
     if len(names) != width:
         raise InputError(
@@ -142,26 +141,26 @@ def _must_be_numbers(names: Sequence[str], kinds: Sequence[T.DataType], width: i
 
 def spread(frame: DataFrame, layout: Layout, *, key: str, order: str, buckets: int) -> DataFrame:
     """The frame as bundles of rows: keys as strings, orders as whole numbers, and observations, by bucket."""
-    name = F.col(_quoted(key))
+    name = sql.col(_quoted(key))
     chosen = [
         _bucket(frame, key, name, buckets).alias("bucket"),
         name.cast("string").alias("key"),
         order_of(frame, order).alias("order"),
     ]
     if layout.reset is not None:
-        if not isinstance(frame.schema[layout.reset].dataType, T.BooleanType):
+        if not isinstance(frame.schema[layout.reset].dataType, types.BooleanType):
             kind = frame.schema[layout.reset].dataType.simpleString()
             raise InputError(f"reset={layout.reset!r} is of type {kind}; it must hold true where a new run begins.")
-        chosen.append(F.coalesce(F.col(_quoted(layout.reset)), F.lit(False)).alias("reset"))
-    observed = [F.col(_quoted(column)) for column in layout.names]
+        chosen.append(sql.coalesce(sql.col(_quoted(layout.reset)), sql.lit(False)).alias("reset"))
+    observed = [sql.col(_quoted(column)) for column in layout.names]
     if layout.form == "table":
         chosen += [column.alias(f"x{i}") for i, column in enumerate(observed)]
     elif layout.form == "values":
         chosen.append(observed[0].alias("x"))
-    elif isinstance(frame.schema[layout.names[0]].dataType, T.ArrayType):
+    elif isinstance(frame.schema[layout.names[0]].dataType, types.ArrayType):
         chosen.append(observed[0].cast("array<double>").alias("x"))
     else:
-        chosen.append(F.array(*(column.cast("double") for column in observed)).alias("x"))
+        chosen.append(sql.array(*(column.cast("double") for column in observed)).alias("x"))
     return frame.select(*chosen).mapInArrow(by_bucket, BUNDLED)
 
 
@@ -170,23 +169,23 @@ def _bucket(frame: DataFrame, key: str, name: Column, buckets: int) -> Column:
     if isinstance(kind, NESTED):
         raise InputError(
             f"key={key!r} is of type {kind.simpleString()}; keys must be values that a text tells apart. Make one text "
-            "of it, such as F.concat_ws('/', 'site', 'machine')."
+            "of it, such as concat_ws('/', 'site', 'machine')."
         )
     if isinstance(buckets, bool) or not isinstance(buckets, int) or buckets < 1:
         raise InputError(f"buckets={buckets!r} must be a whole number from 1 on.")
-    return F.pmod(F.xxhash64(F.coalesce(name.cast("string"), F.lit(""))), F.lit(buckets))
+    return sql.pmod(sql.xxhash64(sql.coalesce(name.cast("string"), sql.lit(""))), sql.lit(buckets))
 
 
 def order_of(frame: DataFrame, order: str) -> Column:
     """The order of observations within a key as whole numbers."""
-    kind, column = frame.schema[order].dataType, F.col(_quoted(order))
+    kind, column = frame.schema[order].dataType, sql.col(_quoted(order))
     if isinstance(kind, WHOLE):
         return column.cast("long")
-    if isinstance(kind, T.TimestampType):
-        return F.unix_micros(column)
-    if isinstance(kind, T.TimestampNTZType):
+    if isinstance(kind, types.TimestampType):
+        return sql.unix_micros(column)
+    if isinstance(kind, types.TimestampNTZType):
         # Not through the session's time zone, in which some hours come twice.
-        return F.expr(f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {_quoted(order)})")
+        return sql.expr(f"timestampdiff(MICROSECOND, timestamp_ntz'1970-01-01 00:00:00', {_quoted(order)})")
     raise InputError(
         f"order={order!r} is of type {kind.simpleString()}; it must be a whole number or a timestamp that grows within "
         "each key, such as a sequence number, an offset or the time of measurement: rows of a micro-batch come in any "

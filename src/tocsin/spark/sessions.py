@@ -8,12 +8,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
+from importlib import import_module
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 
 import tocsin
-from tocsin.errors import InputError
+from tocsin.errors import InputError, MissingExtraError
 
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
@@ -74,7 +75,11 @@ def frame_must_be(frame: DataFrame, caller: str, *, streaming: bool) -> SparkSes
 
 
 def states_must_last(spark: SparkSession) -> None:
-    """Refuse a session whose states are kept by something other than RocksDB."""
+    """Refuse a session whose states are kept by something other than RocksDB, and one that cannot reach states."""
+    try:
+        import_module("google.protobuf")
+    except ImportError as error:  # Spark speaks it with the store of states, and does not bring it along
+        raise MissingExtraError("protobuf", "spark", "tocsin.spark.watch") from error
     provider = spark.conf.get(PROVIDER)
     if provider is None or "RocksDB" not in provider:
         raise InputError(
@@ -97,9 +102,9 @@ def workers_must_agree(spark: SparkSession) -> None:
         found = str(error).strip().splitlines()[-1]
     if found != _versions():
         raise InputError(
-            f"Spark's workers run {context.pythonExec} ({found}), and the driver runs {sys.executable} ({_versions()}): "
-            "they must have the same Python and Tocsin, since the workers do the watching. Before the session is made, "
-            "set the environment variable PYSPARK_PYTHON to a Python that has both, on every machine."
+            f"Spark's workers run {context.pythonExec} ({found}), and the driver runs {sys.executable} "
+            f"({_versions()}): they must have the same Python and Tocsin, since the workers do the watching. Before "
+            "the session is made, set the environment variable PYSPARK_PYTHON to a Python that has both, on every machine."
         )
 
 

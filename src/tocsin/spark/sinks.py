@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable
 
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F
+from pyspark.sql import functions as sql
 
 ALARM = ["key", "order", "count", "run", "time", "statistic", "threshold", "rarity", "channel", "explanation"]
 REFUSED = ["key", "order", "reason", "message", "row"]
@@ -14,16 +14,16 @@ REFUSED = ["key", "order", "reason", "message", "row"]
 
 def alarms(answer: DataFrame) -> DataFrame:
     """The alarms in what `watch` or `history` returned."""
-    return answer.where(F.col("kind") == "alarm").select(ALARM)
+    return answer.where(sql.col("kind") == "alarm").select(ALARM)
 
 
 def refused(answer: DataFrame) -> DataFrame:
     """The rows that were not taken in, and why: dead letters."""
-    return answer.where(F.col("kind") == "refused").select(REFUSED)
+    return answer.where(sql.col("kind") == "refused").select(REFUSED)
 
 
 def to_folders(
-    alarms_to: str | os.PathLike[str], refused_to: str | os.PathLike[str], format: str = "parquet"
+    alarms_to: str | os.PathLike[str], refused_to: str | os.PathLike[str], *, file_format: str = "parquet"
 ) -> Callable[[DataFrame, int], None]:
     """A sink for `writeStream.foreachBatch` that writes each alarm and each refused row exactly once.
 
@@ -37,7 +37,9 @@ def to_folders(
         try:
             for part, folder in ((alarms(answer), alarms_to), (refused(answer), refused_to)):
                 if not part.isEmpty():
-                    part.coalesce(1).write.format(format).mode("overwrite").save(f"{os.fspath(folder)}/batch={batch}")
+                    part.coalesce(1).write.format(file_format).mode("overwrite").save(
+                        f"{os.fspath(folder)}/batch={batch}"
+                    )
         finally:
             answer.unpersist()
 

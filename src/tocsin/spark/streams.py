@@ -69,7 +69,8 @@ def watch(
     explain
         Whether alarms carry explanations, as JSON.
     before
-        Detectors, or folders of them, that wrote the states of this checkpoint and are replaced by this one: windows are carried over.
+        Detectors, or folders of them, that this one replaces: states in the checkpoint that they wrote are taken over,
+        windows included.
     buckets
         Over how many groups keys are spread; the states of a group are read and written together. It cannot change
         while a checkpoint lives.
