@@ -2,8 +2,8 @@
 
     python -m benchmarks.scale [--keys 100000] [--per-key 10] [--width 8] [--window 100] [--buckets 1000]
 
-Every batch has `per-key` observations of every key, in a Parquet file of its own that both read. The first two batches
-are left out of the figures: in them code is compiled, and states are made.
+Every batch has `per-key` observations of every key, in a Parquet file of its own that both read. The first four batches
+are left out of the figures: in them Java compiles, and states are made.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from tocsin.spark.observations import layout_for, rows_of, spread
 from tocsin.spark.shipping import Rules, Shared
 from tocsin.spark.streams import BUCKETS, Watching
 
-WARM_UP = 2
+WARM_UP = 4
 
 
 @dataclass(frozen=True)
@@ -68,22 +68,22 @@ def write(size: Size, folder: Path) -> None:
 
 
 def alone(detector: Detector, size: Size, folder: Path) -> tuple[float, float, int]:
-    """Events a second in one process with the reading of files, and without; bytes of a state."""
+    """Events a second in one process, reading of files included; processor seconds of each; bytes of a state."""
     fleet, states = Fleet(detector), dict[str, bytes]()
-    whole, steps = list[float](), list[float]()
+    seconds, spent = list[float](), list[float]()
     for file in sorted(folder.glob("*.parquet")):
-        begun = time.perf_counter()
+        begun, used = time.perf_counter(), time.process_time()
         table = pq.read_table(file)
         encoded = table["machine"].combine_chunks().dictionary_encode()
         keys, owner = encoded.dictionary.to_pylist(), encoded.indices.to_numpy()
         rows = np.column_stack([table[name].to_numpy() for name in size.names])
-        read = time.perf_counter()
         step = fleet.step(keys, [states.get(key) for key in keys], rows, owner, table["order"].to_numpy())
         states = dict(zip(keys, step.states, strict=True))
-        whole.append(time.perf_counter() - begun)
-        steps.append(time.perf_counter() - read)
+        seconds.append(time.perf_counter() - begun)
+        spent.append(time.process_time() - used)
     state = sum(map(len, states.values())) // len(states)
-    return size.events / np.median(whole[WARM_UP:]), size.events / np.median(steps[WARM_UP:]), state
+    events = size.events * len(seconds[WARM_UP:])
+    return events / sum(seconds[WARM_UP:]), sum(spent[WARM_UP:]) / events, state
 
 
 @dataclass(frozen=True)
@@ -176,7 +176,7 @@ def main() -> None:
     parser.add_argument("--width", type=int, default=8)
     parser.add_argument("--reference", type=int, default=1000)
     parser.add_argument("--window", type=int, help="instead of the default family")
-    parser.add_argument("--batches", type=int, default=6)
+    parser.add_argument("--batches", type=int, default=8)
     parser.add_argument("--buckets", type=int, default=BUCKETS)
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
     parser.add_argument("--parts", action="store_true", help="also without the detector, without states, without both")
@@ -195,9 +195,9 @@ def compare(detector: Detector, size: Size, options: argparse.Namespace, place: 
     files.mkdir()
     write(size, files)
     print(f"{size.keys:,} keys, {size.events:,} events a batch, {size.width} columns, windows {detector.windows_}")
-    reading, stepping, state = alone(detector, size, files)
+    rate, cost, state = alone(detector, size, files)
     print(
-        f"one process: {reading:,.0f} events/s with reading ({stepping:,.0f} without); {state:,} bytes a state",
+        f"one process: {rate:,.0f} events/s; an event takes {1e6 * cost:.1f} us; {state:,} bytes a state",
         flush=True,
     )
     session = spark.session(
@@ -219,7 +219,7 @@ def compare(detector: Detector, size: Size, options: argparse.Namespace, place: 
     passed = through_spark(answer, size, place / "whole")
     metrics = passed.last["stateOperators"][0]
     print(f"Spark, {options.cores} cores, {options.buckets} buckets: {passed}", flush=True)
-    print(f"  {passed.rate / reading:.0%} of one process; commit {metrics['commitTimeMs']} ms", flush=True)
+    print(f"  {passed.rate / rate:.0%} of one process; commit {metrics['commitTimeMs']} ms", flush=True)
     if not options.parts:
         return
     nobody = Shared("", (), Rules())

@@ -16,6 +16,6 @@ try:
     from tocsin.spark.sinks import alarms, refused, to_folders
     from tocsin.spark.streams import watch
 except ModuleNotFoundError as error:
-    raise MissingExtraError(str(error.name), "spark", "tocsin.spark") from error
+    raise MissingExtraError(str(error.name).partition(".")[0], "spark", "tocsin.spark") from error
 
 __all__ = ["alarms", "fit", "history", "refused", "session", "to_folders", "watch"]

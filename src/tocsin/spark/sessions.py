@@ -104,7 +104,7 @@ def workers_must_agree(spark: SparkSession) -> None:
         raise InputError(
             f"Spark's workers run {context.pythonExec} ({found}), and the driver runs {sys.executable} "
             f"({_versions()}): they must have the same Python and Tocsin, since the workers do the watching. Before "
-            "the session is made, set the environment variable PYSPARK_PYTHON to a Python that has both, on every machine."
+            "the session is made, set the variable PYSPARK_PYTHON to a Python that has both, on every machine."
         )
 
 
