@@ -334,6 +334,16 @@ def test_a_detector_for_each_key(session: SparkSession, tmp_path: Path) -> None:
     assert {row["reason"] for row in rows if row["kind"] == "refused"} == {"no detector"}
 
 
+def test_the_page_runs_as_it_stands(
+    session: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its first example finds the machine that changed."""
+    page = (Path(__file__).parents[1] / "docs" / "spark.md").read_text()
+    monkeypatch.chdir(tmp_path)
+    exec(page.split("```python\n")[1].split("```")[0], {})
+    assert "|machine 3|20" in capsys.readouterr().out
+
+
 def test_bundles_are_read_as_written() -> None:
     """Keys of any script, empty states, none at all."""
     for states in ({}, {"": b"", "ключ": b"\0\1", "k": bytes(1000)}):
