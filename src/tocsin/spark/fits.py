@@ -22,8 +22,8 @@ from tocsin.spark.shipping import file_of
 
 FITTED = "key string, file string, points long, threshold double, warning string, problem string"
 LARGEST_SEED = 2**63
-KEYS_AT_ONCE = 10_000
-"""Groups that keys are fitted in, one key after the other in each."""
+GROUPS = 10_000
+"""Over which keys are spread; those of a group are fitted one after the other."""
 
 
 def fit(
@@ -60,7 +60,7 @@ def fit(
     layout = layout_for(frame, None, key=key, order=order, columns=columns)
     target = Path(folder).resolve()
     target.mkdir(parents=True, exist_ok=True)
-    bundles = spread(frame, layout, key=key, order=order, buckets=KEYS_AT_ONCE)
+    bundles = spread(frame, layout, key=key, order=order, buckets=GROUPS)
     fitted = bundles.groupBy("bucket").applyInPandas(_fits(detector.get_params(), layout, str(target)), FITTED)
     # Collected: a frame that is not would fit again whenever it is looked at.
     return spark.createDataFrame(fitted.collect(), FITTED).orderBy(sql.col("key"))

@@ -110,19 +110,31 @@ def layout_for(
         raise InputError("No column is left for observations. Name them: columns=[...].")
     kinds = [frame.schema[name].dataType for name in names]
     if isinstance(intake, Tabular):
+        _must_have_all(names, intake.names)
         return Layout("table", names, reset=reset)
     if single and isinstance(kinds[0], types.ArrayType):
         return Layout("numbers", names, intake.width if isinstance(intake, Rows) else None, reset)
     if isinstance(intake, Rows):
         _must_be_numbers(names, kinds, intake.width)
         return Layout("numbers", names, intake.width, reset)
-    return Layout("values" if single else "table", names, reset=reset)
+    of_values = single and not isinstance(kinds[0], types.NumericType)
+    return Layout("values" if of_values else "table", names, reset=reset)
 
 
 def _must_exist(frame: DataFrame, name: str) -> None:
     if frame.columns.count(name) != 1:
         has = f"has {frame.columns.count(name)}" if name in frame.columns else "has no"
         raise InputError(f"The frame {has} column {name!r}; its columns are {', '.join(map(repr, frame.columns))}.")
+
+
+def _must_have_all(names: Sequence[str], fitted: Sequence[str]) -> None:
+    missing = [name for name in fitted if name not in names]
+    if missing:
+        raise InputError(
+            f"The observations would be made of the columns {', '.join(map(repr, names))}, and the detector was fitted "
+            f"to a table that has {missing[0]!r} too. Name it in columns=[...], or rename the frame's columns: "
+            "frame.withColumnRenamed(...)."
+        )
 
 
 def _must_be_numbers(names: Sequence[str], kinds: Sequence[types.DataType], width: int) -> None:
