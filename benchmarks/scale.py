@@ -31,6 +31,8 @@ from tocsin.spark.shipping import Rules, Shared
 from tocsin.spark.streams import BUCKETS, Watching
 
 WARM_UP = 4
+NOISE = np.random.default_rng(0).bytes(1_000_000)
+"""What states are made of where there is no detector: no more compressible than theirs."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class Idle(Keyed):
         """Nothing to tell."""
         keys = rows_of(bundles)["key"].unique().to_pylist()
         if self.state:
-            states.update(dict.fromkeys(keys, bytes(self.state)))
+            states.update(dict.fromkeys(keys, NOISE[: self.state]))
         return pd.DataFrame()
 
 
@@ -179,6 +181,7 @@ def main() -> None:
     parser.add_argument("--batches", type=int, default=8)
     parser.add_argument("--buckets", type=int, default=BUCKETS)
     parser.add_argument("--cores", type=int, default=len(os.sched_getaffinity(0)))
+    parser.add_argument("--setting", action="append", default=[], help="of Spark, as name=value; may be repeated")
     parser.add_argument("--parts", action="store_true", help="also without the detector, without states, without both")
     parser.add_argument("--folder", help="for files and checkpoints")
     options = parser.parse_args()
@@ -209,6 +212,7 @@ def compare(detector: Detector, size: Size, options: argparse.Namespace, place: 
             "spark.driver.memory": "6g",
             "spark.driver.host": "127.0.0.1",
             "spark.ui.showConsoleProgress": "false",
+            **dict(setting.split("=", 1) for setting in options.setting),
         },
     )
     session.sparkContext.setLogLevel("ERROR")

@@ -153,7 +153,7 @@ def test_bad_input_changes_nothing() -> None:
     assert len(bank.update(rows[:0], [])) == 0
     with pytest.raises(InputError, match="streams=0 must be a whole number from 1 on"):
         DetectorBank(detector, 0)
-    with pytest.raises(InputError, match="A bank steps MMD with Gaussian kernels, alone; this detector has LSDD"):
+    with pytest.raises(InputError, match="by MMD with Gaussian kernels, alone; this detector has LSDD"):
         DetectorBank(fitted(statistic=LSDD(centres=5)), 3)
     with pytest.raises(NotFittedError):
         DetectorBank(Detector(100), 3)
@@ -314,7 +314,7 @@ def test_guarantees_are_kept_by_all_together() -> None:
 
 def test_what_ert_bank_may_be() -> None:
     for ert_bank in (1.0, np.inf, "often", True):
-        with pytest.raises(InputError, match=r"ert_bank=.* must be a number of steps between false alarms of the bank"):
+        with pytest.raises(InputError, match=r"ert_bank=.* must be a number of observations of each stream"):
             DetectorBank(fitted(), 3, ert_bank=ert_bank)  # type: ignore[arg-type]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -290,3 +291,20 @@ def test_reference_rows_are_those_that_were_given() -> None:
     for example in missed:
         (point,) = detector.intake_.many(REFERENCE[example.place - 1 : example.place])
         assert list(example.values.values()) == [f"{value:.4g}" for value in point]
+
+
+def test_what_explanations_learn_is_shared_and_travels() -> None:
+    """A detector that has explained can still be copied, pickled and saved, and explains the next alarm alike."""
+    rng = np.random.default_rng(0)
+    points, rows = rng.normal(size=(300, 3)), rng.normal([0, 0, 3], size=(12, 3))
+    detector = Detector(100, window=10, seed=1, interval=False).fit(points, progress=False)
+    detector.update_many(rows)
+    first = detector.explain()
+    again = pickle.loads(pickle.dumps(detector))
+    assert str(again.explain()) == str(first) == str(detector.explain())
+    detector.reset()
+    detector.update_many(rows)
+    fresh = Detector(100, window=10, seed=1, interval=False).fit(points, progress=False)
+    fresh.reset()
+    fresh.update_many(rows)
+    assert str(detector.explain()) == str(fresh.explain())

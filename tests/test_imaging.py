@@ -186,10 +186,16 @@ class Recorder(Detector):
     """Keeps what it was shown, run by run."""
 
     def fit(
-        self, reference: Any, *, groups: Any = None, workers: int | None = None, progress: bool | None = None
+        self,
+        reference: Any,
+        *,
+        groups: Any = None,
+        workers: int | None = None,
+        cluster: Any = None,
+        progress: bool | None = None,
     ) -> Recorder:
         self.seen: list[list[float]] = []
-        return super().fit(reference, groups=groups, workers=workers, progress=progress)
+        return super().fit(reference, groups=groups, workers=workers, cluster=cluster, progress=progress)
 
     def reset(self) -> None:
         super().reset()

@@ -350,6 +350,7 @@ def test_command_line(tmp_path: Path) -> None:
     arguments = ["fit", "-", "-o", tmp_path / "d.tocsin", "--ert", 30, "--window", 4, "--paths", 60, "--seed", 1]
     result = CliRunner().invoke(app, [*map(str, arguments), "--landmarks", "40"], input=rows)
     assert result.exit_code == 0, result.output
+    assert "40 of 340 rows are landmarks" in " ".join(result.output.split())
     assert Detector.load(tmp_path / "d.tocsin").statistic == MMD(approximation=Landmarks(40))
     for options, message in (
         (["--landmarks", "200"], "Landmarks(200) need a reference of 800 points or more, and it has 340"),

@@ -16,7 +16,7 @@ import naive
 from backends import BACKENDS, needs_torch, on_device, with_torch
 from naive import Floats, Indices
 from tocsin import LSDD, MMD, Blocks, Custom, Detector, Gaussian, Independent, MeanShift
-from tocsin.calibration import run
+from tocsin.calibration import blocks
 from tocsin.calibration.normalise import Normaliser, coins
 from tocsin.calibration.plan import Mode, Plan, make_plan
 from tocsin.compute import Backend
@@ -692,7 +692,7 @@ def _simulated(
     paths: list[Floats] = []
     for block in range(plan.blocks):
         count = min(plan.block, plan.paths - len(paths))
-        streams = plan.sampler.draw(np.random.default_rng([seed, run.MAIN, block]), count, functions)
+        streams = plan.sampler.draw(np.random.default_rng([seed, blocks.MAIN, block]), count, functions)
         ties = functions.get(streams.coins)
         for p, stream in enumerate(streams.points.tolist()):
             values = []

@@ -243,9 +243,15 @@ def test_the_last_threshold_alone_breaks_the_law() -> None:
 
     class OneThreshold(Detector):
         def fit(
-            self, reference: Any, *, groups: Any = None, workers: int | None = None, progress: bool | None = None
+            self,
+            reference: Any,
+            *,
+            groups: Any = None,
+            workers: int | None = None,
+            cluster: Any = None,
+            progress: bool | None = None,
         ) -> Self:
-            super().fit(reference, groups=groups, workers=workers, progress=progress)
+            super().fit(reference, groups=groups, workers=workers, cluster=cluster, progress=progress)
             fitted = self._ready()
             fitted.calibration = replace(fitted.calibration, thresholds=fitted.calibration.thresholds[-1:])
             return self

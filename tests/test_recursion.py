@@ -16,6 +16,7 @@ import naive
 from backends import BACKENDS, needs_torch, on_device
 from naive import Floats, Indices
 from tocsin import Detector, MeanShift, compute, fitting
+from tocsin.calibration import blocks as run_blocks
 from tocsin.calibration import run
 from tocsin.calibration.normalise import Normaliser
 from tocsin.calibration.plan import Mode, Plan, make_plan
@@ -342,13 +343,13 @@ class Floors:
 
 @pytest.mark.parametrize("calibration", ["steady", "paper"])
 @pytest.mark.parametrize("backend", ["numba", pytest.param("torch", marks=needs_torch)])
-@pytest.mark.parametrize("blocks", [1, 4])
+@pytest.mark.parametrize("blocks", [1, 4, 12])
 def test_a_calibration_redoes_what_floors_have_spoilt(
     calibration: Mode, backend: compute.Backend, blocks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The same thresholds to the last bit, without floors, with those of the first paths, and with ones too high.
 
-    blocks: the first of which tells the floors of all.
+    blocks: the first, or the first few, tell the floors of all.
     """
     points = np.random.default_rng(0).normal(size=(200, 2))
     redone: list[bool] = []
@@ -360,6 +361,7 @@ def test_a_calibration_redoes_what_floors_have_spoilt(
 
     def fitted(use: Callable[..., Floats]) -> list[str]:
         monkeypatch.setattr(run, "floors", use)
+        monkeypatch.setattr(run_blocks, "floors", use)
         redone.clear()
         detector = Detector(
             60, MeanShift(), window=4, calibration=calibration, paths=2400, interval=False, seed=1, backend=backend,

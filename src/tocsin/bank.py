@@ -73,7 +73,13 @@ class DetectorBank:
         self._heard = np.zeros((count, 2))  # statistic and channel of each stream's alarm
         self._starts = None
         if self._fitted.start == "warm":
-            self._starts = quiet_starts(self._fitted, live, self._calibration, min(STARTS, STARTS_PER_STREAM * count))
+            self._starts = quiet_starts(
+                self._fitted,
+                live,
+                self._calibration,
+                min(STARTS, STARTS_PER_STREAM * count),
+                np.random.default_rng([self._fitted.seed, BANK]),
+            )
         self._begin(np.arange(count))
 
     # Watching
@@ -257,14 +263,19 @@ def gaussian_of(detector: Detector) -> GaussianLive:
     )
 
 
-def quiet_starts(fitted: Fitted[Calibration], live: GaussianLive, calibration: Calibration, count: int) -> GaussianBank:
+def quiet_starts(
+    fitted: Fitted[Calibration],
+    live: GaussianLive,
+    calibration: Calibration,
+    count: int,
+    rng: np.random.Generator,
+) -> GaussianBank:
     """Windows of reference points, drawn as null streams are, whose own test is quiet."""
     starts, waiting = GaussianBank(live, count), np.arange(count)
     source: Source = Singly(len(fitted.reference))
     if calibration.block > 1:
         assert fitted.edges is not None
         source = InBlocks(fitted.edges, calibration.block, calibration.guard)
-    rng = np.random.default_rng([fitted.seed, BANK])
     for _ in range(MOST_TRIES):
         drawn = source.distinct(rng, len(waiting), fitted.windows[-1], compute.load("numba"))
         values = starts.fill(waiting, fitted.reference, drawn.astype(np.int64), places_of(fitted))

@@ -11,6 +11,7 @@ import numpy as np
 from tocsin import compute, storage, validation
 from tocsin.calibration.plan import Mode
 from tocsin.calibration.result import Calibration
+from tocsin.cluster import joined
 from tocsin.compute.arrays import Int64Array
 from tocsin.errors import InputError
 from tocsin.explanation import Explanation
@@ -173,7 +174,13 @@ class Detector(Watcher[Calibration]):
     # Fitting
 
     def fit(
-        self, reference: Any, *, groups: Any = None, workers: int | None = None, progress: bool | None = None
+        self,
+        reference: Any,
+        *,
+        groups: Any = None,
+        workers: int | None = None,
+        cluster: Any = None,
+        progress: bool | None = None,
     ) -> Self:
         """Learn the reference and set the thresholds; the detector is then at the start of a run.
 
@@ -189,31 +196,37 @@ class Detector(Watcher[Calibration]):
             observations with the same label belong together, and blocks never cross from one to the next.
         workers
             Threads to use; all cores by default. Their number changes nothing in the result.
+        cluster
+            A Dask cluster to simulate null streams on: the address of its scheduler, such as 'tcp://host:8786', or a
+            `distributed.Client`. It changes nothing in the result, nor do workers that die. For CPU backends.
         progress
             Whether to show a progress bar on standard error; by default, on a terminal when it takes long.
         """
         validation.one_of("start", self.start, get_args(Start))
         statistics = self._statistics()
         seed = validation.seed_number(self.seed)
-        learned = self._learn(reference, groups, statistics, seed, progress)
-        windows = windows_for(self.window, len(learned.points), self.ert)
-        fit = Fit(
-            ert=validation.expected_run_time(self.ert, windows[-1]),
-            statistics=statistics,
-            windows=windows,
-            default_windows=self.window is None,
-            mode=self.calibration,
-            start=self.start,
-            sampler=validation.sampler(self.sampler),
-            guarantee=validation.guarantee(self.guarantee, interval=self.interval),
-            interval=bool(self.interval),
-            error=validation.fraction("error", self.error, 1e-4, 1.0),
-            paths=validation.positive_integer("paths", self.paths),
-            seed=seed,
-            functions=compute.load(self.backend, self.device),
-            workers=validation.positive_integer("workers", workers),
-        )
-        fitted = fit.run(learned, progress)
+        functions = compute.load(self.backend, self.device)
+        with joined(cluster, functions) as executor:
+            learned = self._learn(reference, groups, statistics, seed, progress)
+            windows = windows_for(self.window, len(learned.points), self.ert)
+            fit = Fit(
+                ert=validation.expected_run_time(self.ert, windows[-1]),
+                statistics=statistics,
+                windows=windows,
+                default_windows=self.window is None,
+                mode=self.calibration,
+                start=self.start,
+                sampler=validation.sampler(self.sampler),
+                guarantee=validation.guarantee(self.guarantee, interval=self.interval),
+                interval=bool(self.interval),
+                error=validation.fraction("error", self.error, 1e-4, 1.0),
+                paths=validation.positive_integer("paths", self.paths),
+                seed=seed,
+                functions=functions,
+                workers=validation.positive_integer("workers", workers),
+                cluster=executor,
+            )
+            fitted = fit.run(learned, progress)
         self._begin(fitted, run=0)
         self._fitted, self._computed_by = fitted, f"; computed by {fit.functions}"
         return self

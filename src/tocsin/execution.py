@@ -1,15 +1,22 @@
-"""How independent pieces of work are run: in order, on the threads of this machine."""
+"""How independent pieces of work are run: in order, on the threads of this machine (or, in `cluster`, on others)."""
 
 from __future__ import annotations
 
 import os
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
 from itertools import islice
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
+
+_LIMIT: ContextVar[int | None] = ContextVar("most threads", default=None)
+_ALONE = threading.RLock()
 
 
 def available_cores() -> list[int]:
@@ -29,7 +36,7 @@ class Threads:
     """The hot functions release the GIL, so threads suffice. Only a few results wait at any time."""
 
     def __init__(self, workers: int | None = None) -> None:
-        self.workers = workers or len(available_cores())
+        self.workers = workers or _LIMIT.get() or len(available_cores())
 
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         if self.workers == 1:
@@ -46,3 +53,24 @@ class Threads:
                     yield result
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Executors that are made in here, and not told how many threads to use, use one: others use the other cores."""
+    before = _LIMIT.set(1)
+    try:
+        yield
+    finally:
+        _LIMIT.reset(before)
+
+
+@dataclass(frozen=True)
+class OneAtATime(Generic[T, R]):
+    """A function that may not be made for threads: in each process, one call of such a function after the other."""
+
+    function: Callable[[T], R]
+
+    def __call__(self, item: T) -> R:
+        with _ALONE:
+            return self.function(item)

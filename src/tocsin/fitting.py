@@ -20,7 +20,7 @@ from tocsin.calibration.uncertainty import with_reflections
 from tocsin.compute import Functions
 from tocsin.compute.arrays import Int64Array
 from tocsin.errors import DependenceWarning, InputError, ReferenceWarning
-from tocsin.execution import Threads
+from tocsin.execution import Executor, OneAtATime, Threads
 from tocsin.intake import Learned
 from tocsin.progress import Progress, progress_bar
 from tocsin.samplers import Blocks, DrawnStreams, InBlocks, Independent, Sampler, Singly, Source
@@ -82,6 +82,7 @@ class Fit:
     seed: int
     functions: Functions
     workers: int | None
+    cluster: Executor | None
 
     def run(self, learned: Learned, progress: bool | None) -> Fitted[Calibration]:
         """Fit to reference points in groups."""
@@ -105,10 +106,11 @@ class Fit:
             null, kept = fit._null_paths(prepared, plan)
             live = prepared.live(kept)
         with progress_bar("calibrating", progress) as report:
-            # A function of the user's may not be made for threads, and would gain nothing from them.
-            threads = Threads(self._workers if prepared.bootstraps or self.workers is not None else 1)
+            executor, nearby = self._executors(prepared)
+            if self.cluster is not None and not prepared.bootstraps:
+                null = OneAtATime(null)
             simulation = Simulation(
-                plan, null, len(prepared.channels), fit.seed, fit.functions, threads, report, fit.interval
+                plan, null, len(prepared.channels), fit.seed, fit.functions, executor, nearby, report, fit.interval
             )
             calibration, normaliser = simulation.run(fit.guarantee)
         calibration = replace(calibration, dependence=p_value, guard=guard)
@@ -122,6 +124,15 @@ class Fit:
             live, normaliser, calibration, fit.windows, learned.intake, reference.points, kept, fit.start, fit.seed,
             reference.edges, learned.rows[reference.rows], simulation.rang,
         )  # fmt: skip
+
+    def _executors(self, prepared: PreparedFamily) -> tuple[Executor, Executor]:
+        """For most blocks, and for those few whose paths are needed whole, which are slow to send."""
+        # A function of the user's may not be made for threads, and would gain nothing from them.
+        threads = Threads(self._workers if prepared.bootstraps or self.workers is not None else 1)
+        if self.cluster is None:
+            return threads, threads
+        # Paths of the user's functions are few and slow: simulating them takes longer than sending them.
+        return self.cluster, threads if prepared.bootstraps else self.cluster
 
     @property
     def _workers(self) -> int | None:

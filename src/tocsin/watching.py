@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields
 from inspect import signature
@@ -43,6 +43,7 @@ class Fitted(Generic[C]):
     rang: null windows that rang, as places in the reference; an explanation is judged by them.
     recent: the latest points of this run.  begun_with: points that stood before them when it began, if any.
     stream: in a bank, 1 for the first, and so on; a detector alone is stream 0.
+    known: what explanations have learned from the reference; copies share it, and files do without.
     """
 
     live: LiveFamily
@@ -63,6 +64,7 @@ class Fitted(Generic[C]):
     recent: deque[Any] = field(default_factory=deque)
     begun_with: Points | None = None
     stream: int = 0
+    known: dict[Hashable, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.recent = deque(self.recent, maxlen=RECENT_WINDOWS * self.windows[-1])
@@ -341,7 +343,7 @@ class Watcher(Generic[C]):
             "options": {name: getattr(self, name) for name in self.options},
             **self._description(),
             "fitted": {
-                **{own.name: getattr(fitted, own.name) for own in fields(fitted) if own.name != "live"},
+                **{own.name: getattr(fitted, own.name) for own in fields(fitted) if own.name not in ("live", "known")},
                 "recent": np.array(fitted.recent) if fitted.recent and numeric else list(fitted.recent),
             },
             "live": fitted.live.parts(),

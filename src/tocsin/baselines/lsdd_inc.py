@@ -176,7 +176,7 @@ class LSDDIncLive:
     reference: the features to draw from; a single row stands for itself, the mean of all.
     """
 
-    may_fail = False
+    may_fail, takes_tensors = False, False
 
     def __init__(self, bumps: Bumps, reference: Float64Array, window: int, seed: int) -> None:
         self.bumps, self.reference, self.window, self.seed = bumps, reference, window, seed

@@ -37,6 +37,16 @@ class Records:
     step: Int32Array
     value: Float64Array
 
+    @staticmethod
+    def least(floors: Float64Array) -> Float64Array:
+        """Values that records exceed. All of the last stretch are kept: they tell how rare its values are."""
+        return np.append(floors[:-1], -np.inf)
+
+    def above(self, floors: Float64Array) -> Records:
+        """Without those below the floors: the records that would have been kept, had they been known."""
+        kept = self.value > self.least(floors)[self.stretch]
+        return Records(self.paths, floors, self.path[kept], self.stretch[kept], self.step[kept], self.value[kept])
+
     @classmethod
     def merge(cls, pieces: Sequence[Records]) -> Records:
         """Several sets of paths, with the same floors, as one."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 
+from tocsin.calibration.blocks import NullBlocks, NullPaths
 from tocsin.calibration.normalise import Normaliser
 from tocsin.calibration.plan import Plan
 from tocsin.calibration.recursion import (
@@ -24,13 +26,11 @@ from tocsin.calibration.result import Calibration
 from tocsin.calibration.tail import RateCurve, fit_tail
 from tocsin.calibration.uncertainty import PAIRS, Errors, Spread, first_alarms, law_error, law_spread
 from tocsin.compute import Functions
-from tocsin.compute.arrays import Array, BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
+from tocsin.compute.arrays import Array, Float32Array, Float64Array, Int32Array, Int64Array
 from tocsin.errors import InputError
 from tocsin.execution import Executor
 from tocsin.progress import Progress
-from tocsin.samplers import DrawnStreams, SplitStreams, Streams
-
-NullPaths = Callable[[Streams], Float32Array]
+from tocsin.samplers import DrawnStreams, SplitStreams
 
 PILOT_PATHS = 4000
 PILOT_PATHS_OF_ONE_CHANNEL = 200
@@ -38,8 +38,8 @@ PILOT_PATHS_OF_ONE_CHANNEL = 200
 FIRST_PATHS = 4096
 """Paths that tell which values of the others are too low to matter."""
 
-PILOT, MAIN, SPREAD, CONTROLS = 1, 2, 7, 10
-"""Which part of a calibration a block's seed is for."""
+CONTROLS = 10
+"""The part of a calibration that this seed is for; those of blocks are in `blocks`."""
 
 SEEN_BEYOND, FEWEST_MAXIMA = 10, 100
 """Levels that are passed so many times more rarely than the threshold are read off the simulation too, and the maxima
@@ -60,6 +60,7 @@ class Simulation:
     """A plan being run.
 
     null: makes paths of its streams.
+    executor: runs its blocks.  nearby: runs those whose paths are asked for whole, and should not travel.
     interval: whether to estimate what the reference's finite size does to the promise.
     rang: once it has run, some of the windows that rang, as places in the reference.
     """
@@ -70,9 +71,14 @@ class Simulation:
     seed: int
     compute: Functions
     executor: Executor
+    nearby: Executor
     progress: Progress
     interval: bool
     rang: Int32Array | None = None
+    blocks: NullBlocks = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.blocks = NullBlocks(self.plan, self.null, self.seed, self.compute)
 
     def run(self, guarantee: float | None) -> tuple[Calibration, Normaliser]:
         """Thresholds for the paths, and the way channels become one path."""
@@ -127,10 +133,6 @@ class Simulation:
         ).aimed_at(plan.ert)
         return calibration if guarantee is None else calibration.guaranteed(guarantee), normaliser
 
-    def _streams(self, block: int) -> Streams:
-        count = min(self.plan.block, self.plan.paths - block * self.plan.block)
-        return self.plan.sampler.draw(np.random.default_rng([self.seed, MAIN, block]), count, self.compute)
-
     def _pilot(self) -> tuple[Normaliser, float]:
         """A few short paths, to measure the channels against each other (and one alone, for the size of its ties).
 
@@ -139,30 +141,16 @@ class Simulation:
         plan, widest = self.plan, self.plan.windows[-1]
         paths = PILOT_PATHS if self.channels > 1 else PILOT_PATHS_OF_ONE_CHANNEL
         length = min(plan.sampler.length, 2 * widest if self.channels > 1 else widest)
-        sampler = replace(plan.sampler, length=length)
         size = max(1, min(plan.block, paths))
-
-        def simulate(block: int) -> Float32Array:
-            rng = np.random.default_rng([self.seed, PILOT, block])
-            return self.null(sampler.draw(rng, size, self.compute))
-
-        pieces = list(self.executor.map(simulate, range(-(-paths // size))))
+        pieces = list(self.nearby.map(partial(NullBlocks.pilot, self.blocks, size, length), range(-(-paths // size))))
         values: Float32Array = self.compute.concatenate(pieces, 1)
         normaliser = Normaliser.learn(values, plan.alpha, self.compute, discrete=plan.references == "direct")
         return normaliser, float(normaliser.paths(values, np.zeros(values.shape[1:]), self.compute).mean())
 
     def _records(self, normaliser: Normaliser, *, everything: bool = False) -> Records:
         """Of all paths; where not everything is asked for, without values that the first of them show to be too low."""
-        plan, compute = self.plan, self.compute
-        least = low = np.full(len(plan.edges) - 1, -np.inf)
-
-        def simulate(block: int) -> Float64Array:
-            streams = self._streams(block)
-            return normaliser.paths(self.null(streams), streams.coins[:, : plan.tests], compute)
-
-        def reduce(paths: Float64Array) -> Records:
-            return Records(len(paths), low, *compute.records(paths, plan.edges, least))
-
+        plan = self.plan
+        low = np.full(len(plan.edges) - 1, -np.inf)
         pieces: list[Records] = []
 
         def keep(found: Iterable[Records]) -> None:
@@ -170,15 +158,14 @@ class Simulation:
                 pieces.append(records)
                 self.progress(len(pieces), plan.blocks + self._spread_blocks)
 
-        first = min(-(-FIRST_PATHS // plan.block), plan.blocks)
         if not everything:
-            paths = list(self.executor.map(simulate, range(first)))
-            maxima = np.concatenate([compute.stretch_maxima(some[:FIRST_PATHS], plan.edges) for some in paths])
-            low = floors(maxima, plan.edges, plan.alpha)
-            # All values of the last stretch are asked for later, to tell how rare they are.
-            least = np.append(low[:-1], -np.inf)
-            keep(map(reduce, paths))
-        keep(self.executor.map(lambda block: reduce(simulate(block)), range(len(pieces), plan.blocks)))
+            first = min(-(-FIRST_PATHS // plan.block), plan.blocks)
+            simulate_first = partial(NullBlocks.first_records, self.blocks, normaliser, FIRST_PATHS)
+            maxima, shown = zip(*self.executor.map(simulate_first, range(first)), strict=True)
+            low = shown[0].floors if first == 1 else floors(np.concatenate(maxima), plan.edges, plan.alpha)
+            keep(records.above(low) for records in shown)
+        simulate_rest = partial(NullBlocks.records, self.blocks, normaliser, low)
+        keep(self.executor.map(simulate_rest, range(len(pieces), plan.blocks)))
         return Records.merge(pieces)
 
     def _thresholds(self, records: Records) -> list[Stretch]:
@@ -238,7 +225,7 @@ class Simulation:
     def _law_spread(self, path: Int32Array, test: Int64Array) -> tuple[float, float]:
         """By the laws that streams were drawn from, once the transient is over."""
         plan, start = self.plan, int(self.plan.edges[-2])
-        laws = np.concatenate([self._streams(block).laws for block in range(plan.blocks)])
+        laws = np.concatenate([self.blocks.streams(block).laws for block in range(plan.blocks)])
         made = np.full(plan.paths, plan.tests - start)
         made[path] = np.maximum(test + 1 - start, 0)
         count = int(laws.max()) + 1
@@ -256,7 +243,7 @@ class Simulation:
         for block, (first, last) in enumerate(itertools.pairwise(bounds)):
             if first < last:
                 own, steps = path[first:last, None] - block * size, test[first:last, None] + np.arange(widest)
-                windows[first:last] = self.compute.take(self._streams(block).points, own, steps)
+                windows[first:last] = self.compute.take(self.blocks.streams(block).points, own, steps)
         return windows
 
     def _reference_error(self, normaliser: Normaliser, levels: Float64Array, curve: RateCurve, centre: float) -> float:
@@ -268,15 +255,7 @@ class Simulation:
         assert isinstance(plan.sampler, DrawnStreams)
         everyone = np.concatenate([np.arange(PAIRS), plan.sampler.copies + np.arange(PAIRS)]).astype(np.int32)
         by_test, start = np.repeat(levels, np.diff(plan.edges)), int(plan.edges[-2])
-        size = self.compute.SPREAD_STREAMS
-
-        def simulate(block: int) -> tuple[BoolArray, Int64Array]:
-            drawn = plan.sampler.draw(np.random.default_rng([self.seed, SPREAD, block]), size, self.compute)
-            streams = replace(drawn, copies=np.tile(everyone, (size, 1)))
-            paths = normaliser.paths(self.null(streams), streams.coins[:, : plan.tests], self.compute)
-            rang, tests = self.compute.first_passages(paths, by_test, start)
-            return rang.reshape(size, -1), tests.reshape(size, -1)
-
+        simulate = partial(NullBlocks.passages, self.blocks, normaliser, everyone, by_test, start)
         pieces = []
         for piece in self.executor.map(simulate, range(self._spread_blocks)):
             pieces.append(piece)

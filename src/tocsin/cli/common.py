@@ -19,6 +19,11 @@ FILE = typer.Argument(metavar="FILE", help="A .tocsin file, made by 'tocsin fit'
 COLUMNS = typer.Option(
     metavar="A,B,...", help="Columns to use, by name, or by number from 1 if they have no names. Default: all."
 )
+CLUSTER = typer.Option(
+    metavar="ADDRESS",
+    help="The address of a Dask scheduler, such as tcp://host:8786, on whose workers to compute. It changes nothing in "
+    "the result, nor do workers that die. Needs 'tocsin[dask]', there too.",
+)
 JSON = typer.Option("--json", help="Answer in JSON.")
 
 OPTIONS = {
@@ -31,6 +36,8 @@ OPTIONS = {
     "give Independent()": "give --sampler independent",
     "approximation=...": "--landmarks",
     "paths=...": "--paths",
+    "cluster=": "--cluster ",
+    "Give backend='numba', or no cluster": "Give --device cpu, or no --cluster",
     "Rename, add or drop columns, or fit": "Choose them with --columns, in the reference's order, or fit",
 }
 """What is called so in Python, and what on the command line."""

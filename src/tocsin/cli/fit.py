@@ -100,6 +100,7 @@ def command(
     paths: Annotated[int | None, Paths] = None,
     seed: Annotated[int | None, Seed] = None,
     workers: Annotated[int | None, Workers] = None,
+    cluster: Annotated[str | None, common.CLUSTER] = None,
     device: Annotated[str | None, Device] = None,
     as_json: Annotated[bool, common.JSON] = False,
 ) -> None:
@@ -114,6 +115,7 @@ def command(
     Examples:
       tocsin fit reference.csv -o machine.tocsin --ert 5000 --columns flow,pressure
       tocsin fit runs.csv -o machine.tocsin --ert 1e6 --groups run --guarantee 0.9
+      tocsin fit reference.csv -o machine.tocsin --ert 5000 --error 0.005 --cluster tcp://host:8786
     """
     began = time.perf_counter()
     common.must_be_writable(output)
@@ -137,7 +139,7 @@ def command(
     table, labels = _read(reference, common.names(columns), groups)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ReferenceWarning)
-        detector.fit(table, groups=labels, workers=workers)
+        detector.fit(table, groups=labels, workers=workers, cluster=cluster)
     if device != "cpu":
         detector.set_params(device=None)  # so that the file can be read on other machines
     detector.save(output)
@@ -222,7 +224,10 @@ def _statistic(name: StatisticName, widths: list[float] | None, landmarks: int |
 
 def _notes(detector: Detector, count: int) -> Iterator[str]:
     """What the user should know about this reference."""
-    widest = detector.windows_[-1]
+    widest, kept = detector.windows_[-1], len(detector.reference_)
+    if kept < count:
+        what = "landmarks" if isinstance(detector.statistic, MMD) else "centres"
+        yield f"{count - kept:,} of {count:,} rows are {what}, and no longer part of the reference"
     if count < _wanted(widest):
         yield (
             f"a window of {widest} on {count:,} reference rows loosens the promise: the true rate of false alarms can "

@@ -50,6 +50,7 @@ def command(
     quick: Annotated[bool, Quick] = False,
     seed: Annotated[int, Seed] = 0,
     workers: Annotated[int | None, Workers] = None,
+    cluster: Annotated[str | None, common.CLUSTER] = None,
     fresh: Annotated[bool, Fresh] = False,
     draw_only: Annotated[bool, DrawOnly] = False,
     data: Annotated[Path | None, Data] = None,
@@ -59,6 +60,8 @@ def command(
     """placeholder"""
     if seed < 0 or (workers is not None and workers < 1):
         raise InputError("--seed is a whole number from 0 on, and --workers one from 1 on.")
+    if workers is not None and cluster is not None:
+        raise InputError(f"--workers {workers} is for processes here, and --cluster has its own. Give one of the two.")
     if name not in EXPERIMENTS | GROUPS:
         raise InputError(f"Nothing is called {name}. Choose one of {', '.join([*EXPERIMENTS, *GROUPS])}.")
     names = GROUPS.get(name, [name])
@@ -66,7 +69,7 @@ def command(
         require_matplotlib()  # told before hours of work, not after
     output = output or Path("reproduced-quick" if quick else "reproduced")
     load(backend)  # what is missing is told now
-    laboratory = Laboratory(output, workers=workers, fresh=fresh, backend=backend)
+    laboratory = Laboratory(output, workers=workers, cluster=cluster, fresh=fresh, backend=backend)
     for each in names:
         began = time.perf_counter()
         experiment = EXPERIMENTS[each]
@@ -108,4 +111,5 @@ Examples:
   tocsin reproduce intervals
   tocsin reproduce imaging --data camelyon17_v1.0
   tocsin reproduce table1 --backend torch --workers 12
+  tocsin reproduce table1 --cluster tcp://host:8786
 """

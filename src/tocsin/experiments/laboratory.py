@@ -12,17 +12,22 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import closing, contextmanager
+from functools import partial
 from itertools import cycle
 from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
+from tocsin.cluster import Cluster
 from tocsin.compute import VARIABLE, Backend, load
 from tocsin.errors import InputError, TocsinError
-from tocsin.execution import available_cores
+from tocsin.execution import OneAtATime, available_cores, one_thread
 from tocsin.experiments import provenance
 from tocsin.experiments.base import Experiment, Options, Result, Row, Table, Tables, Unit
 from tocsin.experiments.ledger import Ledger
 from tocsin.progress import progress_bar
+
+Done = tuple[Unit, Result, float, str]
+"""A piece of work, what it found, the seconds that it took, and the machine that did it."""
 
 ONE_THREAD = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS")
 
@@ -31,6 +36,7 @@ class Laboratory:
     """A folder with a ledger of the work done, and what was made of it.
 
     workers: processes; by default one per core. Their number changes nothing in the results.
+    cluster: the address of a Dask scheduler, to do the work on its workers instead.
     progress: whether to show bars on standard error; by default, on a terminal.
     fresh: do everything again.
     backend: what computes. Backends draw random numbers of their own, so each has results of its own.
@@ -41,13 +47,14 @@ class Laboratory:
         folder: Path,
         *,
         workers: int | None = None,
+        cluster: str | None = None,
         progress: bool | None = None,
         fresh: bool = False,
         backend: Backend = "numba",
     ) -> None:
         self.folder, self._backend = folder, load(backend).backend
         self._workers = workers or len(available_cores())
-        self._progress, self._fresh = progress, fresh
+        self._cluster, self._progress, self._fresh = cluster, progress, fresh
         self._redone: set[str] = set()
         self.origins: set[tuple[str, str]] = set()
 
@@ -80,10 +87,11 @@ class Laboratory:
                 ledger.forget(key)
                 self._redone.add(key)
         missing = [unit for unit in units if self._key(unit) not in ledger]
-        commit, machine = provenance.commit(), provenance.machine()
+        commit = provenance.commit()
         with progress_bar(what, self._progress) as report:
             report(len(units) - len(missing), len(units))
-            for number, (unit, result, seconds) in enumerate(self._results(missing), len(units) - len(missing) + 1):
+            for number, done in enumerate(self._results(missing), len(units) - len(missing) + 1):
+                unit, result, seconds, machine = done
                 ledger.add(self._key(unit), result, commit=commit, machine=machine, seconds=seconds)
                 report(number, len(units))
         self.origins |= {ledger.origin(self._key(unit)) for unit in units}
@@ -93,8 +101,12 @@ class Laboratory:
         """What a piece of work is known by."""
         return unit.key if self._backend == "numba" else f"{unit.key} {self._backend}"
 
-    def _results(self, units: Sequence[Unit]) -> Iterator[tuple[Unit, Result, float]]:
+    def _results(self, units: Sequence[Unit]) -> Iterator[Done]:
         """As they come."""
+        if self._cluster is not None:
+            with Cluster(self._cluster) as cluster:
+                yield from cluster.as_done(OneAtATime(partial(_elsewhere, self._backend)), units)
+            return
         if self._workers == 1 or len(units) <= 1:
             for unit in units:
                 yield _timed(unit)
@@ -120,10 +132,16 @@ class Laboratory:
                 pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _timed(unit: Unit) -> tuple[Unit, Result, float]:
+def _elsewhere(backend: str, unit: Unit) -> Done:
+    """In a process that is not ours, and may have several threads: each piece of work uses one, and our backend."""
+    with _environment({VARIABLE: backend}), one_thread():
+        return _timed(unit)
+
+
+def _timed(unit: Unit) -> Done:
     began = time.perf_counter()
     result = unit.run()
-    return unit, result, time.perf_counter() - began
+    return unit, result, time.perf_counter() - began, provenance.machine()
 
 
 def _settle(cores: SimpleQueue[int]) -> None:

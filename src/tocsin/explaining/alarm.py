@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from tocsin.explaining.columns import RATE, ColumnTest
 from tocsin.explaining.contributions import Contributions, column_contributions
 from tocsin.explaining.examples import find_examples
 from tocsin.explaining.kernel import gaussian, some
-from tocsin.explaining.onset import LEVEL, Onset, find_onset
+from tocsin.explaining.onset import LEVEL, Axes, Onset, find_onset
 from tocsin.explaining.words import NEWLY_MISSING, compare, did, show
 from tocsin.explanation import Began, Example, Explanation, Moved
 from tocsin.kernels import Kernel, median_distance
@@ -24,6 +25,8 @@ from tocsin.outcomes import Outcome
 from tocsin.statistics.base import Channel, Live, Points, choose
 from tocsin.statistics.mmd_callable import CallableLive
 from tocsin.watching import Fitted
+
+T = TypeVar("T")
 
 COMPARED = 1000
 """Reference rows that are described beside recent ones, at most."""
@@ -66,7 +69,7 @@ class Alarm:
         fitted = self.fitted
         began = find_onset(
             self.recent, fitted.reference, self.kernel, self.channel.window,
-            after=self.after, ordered=fitted.calibration.block > 1, seed=fitted.seed,
+            after=self.after, ordered=fitted.calibration.block > 1, seed=fitted.seed, axes=self._axes,
         )  # fmt: skip
         typical = find_examples(self.recent, fitted.reference, self.kernel, began.probabilities, seed=fitted.seed)
         parts = self._contributions()
@@ -162,13 +165,22 @@ class Alarm:
 
     @property
     def _column_test(self) -> ColumnTest:
-        """Learned with the first explanation, and kept."""
-        fitted, name = self.fitted, "_column_test"
-        if name not in vars(fitted):
-            assert fitted.rang is not None
-            setattr(fitted, name, ColumnTest(fitted.reference, fitted.intake.owners, fitted.rang, seed=fitted.seed))
-        test: ColumnTest = getattr(fitted, name)
-        return test
+        fitted = self.fitted
+        assert fitted.rang is not None
+        learn = partial(ColumnTest, fitted.reference, fitted.intake.owners, fitted.rang, seed=fitted.seed)
+        return self._known("columns", learn)
+
+    @property
+    def _axes(self) -> Axes:
+        learn = partial(Axes.of, self.fitted.reference, self.kernel, self.fitted.seed)
+        return self._known(("axes", self.channel.statistic, self.channel.width), learn)
+
+    def _known(self, name: Hashable, learn: Callable[[], T]) -> T:
+        """Learned from the reference with the first explanation, and kept."""
+        if name not in self.fitted.known:
+            self.fitted.known[name] = learn()
+        known: T = self.fitted.known[name]
+        return known
 
     def _examples(self, rows: Points, places: Int64Array, first: int) -> tuple[Example, ...]:
         shown = show(self.fitted.intake, choose(rows, places))

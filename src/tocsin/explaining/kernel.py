@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 from scipy.spatial.distance import cdist
 
@@ -14,11 +16,11 @@ LARGEST_SQUARE = 1e6
 
 def gaussian(width: float) -> Kernel:
     """k(x, y) = exp(-|x - y|^2 / (2 width^2)) between rows of numbers."""
+    return partial(_kernel, width)
 
-    def kernel(first: Float64Array, second: Float64Array) -> Array:
-        return np.exp(-exponents(first, second, width))
 
-    return kernel
+def _kernel(width: float, first: Float64Array, second: Float64Array) -> Array:
+    return np.exp(-exponents(first, second, width))
 
 
 def exponents(first: Float64Array, second: Float64Array, width: float) -> Float64Array:

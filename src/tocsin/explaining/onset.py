@@ -82,6 +82,7 @@ def find_onset(
     after: int = 0,
     ordered: bool = False,
     seed: int = 0,
+    axes: Axes | None = None,
 ) -> Onset:
     """When the change began that made a detector ring.
 
@@ -101,13 +102,15 @@ def find_onset(
     ordered
         Whether observations depend on those before them, and the reference is in the order in which they came. Then
         several tell only as much as one that is independent of the others, and the evidence counts for less.
+    axes
+        `Axes.of` this reference and kernel, if they are known.
     """
-    chosen = some(len(reference), LANDMARKS + HELD, seed)
-    features = _Features(choose(reference, chosen), kernel, np.random.default_rng([seed, len(recent)]))
-    places, typical = features.scores(recent)
+    features = axes or Axes.of(reference, kernel, seed)
+    rng = np.random.default_rng([seed, len(recent)])
+    places, typical = features.scores(recent, rng)
     memory, memory_of_typical = np.ones(places.shape[1]), np.ones(1)
     if ordered:
-        earlier, earlier_typical = features.scores(choose(reference, np.arange(min(len(reference), STRETCH))))
+        earlier, earlier_typical = features.scores(choose(reference, np.arange(min(len(reference), STRETCH))), rng)
         memory, memory_of_typical = _memory(earlier), _memory(earlier_typical[:, None])
     shifts = [_shift(places, size * features.weights, memory, features.held) for size in SIZES]
     evidence = [TEMPER * shift - np.log(len(SIZES)) for shift in shifts] + [_another_law(typical) / memory_of_typical]
@@ -120,15 +123,19 @@ def find_onset(
     return Onset(min(int(estimate), last), min(int(low), last), min(int(high), last), probabilities)
 
 
-class _Features:
+class Axes:
     """What points are described by: normal scores along the axes, and of how typical they are.
 
     weights: variances of the reference along the axes, 1 on average, (K,).
     held: how many reference points the scores are ranks among.
     """
 
-    def __init__(self, reference: Points, kernel: Kernel, rng: np.random.Generator) -> None:
-        self._rng = rng
+    @classmethod
+    def of(cls, reference: Points, kernel: Kernel, seed: int) -> Axes:
+        """From some points of a reference."""
+        return cls(choose(reference, some(len(reference), LANDMARKS + HELD, seed)), kernel)
+
+    def __init__(self, reference: Points, kernel: Kernel) -> None:
         landmarks = min(LANDMARKS, len(reference) // 3)
         self._landmarks, self._kernel = choose(reference, np.arange(landmarks)), kernel
         similar = self._similar(reference)
@@ -142,11 +149,11 @@ class _Features:
         variances = self._places.var(0)
         self.weights: Float64Array = variances / variances.mean() if len(variances) else variances
 
-    def scores(self, points: Points) -> tuple[Float64Array, Float64Array]:
+    def scores(self, points: Points, rng: np.random.Generator) -> tuple[Float64Array, Float64Array]:
         """Along the axes (n, K), and of how typical points are (n,)."""
         similar = self._similar(points)
-        typical = _normal_scores(similar.mean(1)[:, None], self._typical, self._rng)
-        return _normal_scores(self._along(similar), self._places, self._rng), typical[:, 0]
+        typical = _normal_scores(similar.mean(1)[:, None], self._typical, rng)
+        return _normal_scores(self._along(similar), self._places, rng), typical[:, 0]
 
     def _similar(self, points: Points) -> Float64Array:
         return np.asarray(self._kernel(points, self._landmarks), dtype=np.float64)

@@ -87,8 +87,8 @@ class KeyStates:
             records[name] = getattr(self, name)
         for k, own in self.alarms.items():
             records["alarms"][k] = len(own)
-        everything, size = records.tobytes(), records.itemsize
-        states = [everything[k * size : (k + 1) * size] for k in range(len(records))]
+        everything, size = memoryview(records.view(np.uint8).data), records.itemsize
+        states = [bytes(everything[k * size : (k + 1) * size]) for k in range(len(records))]
         for k, own in self.alarms.items():
             states[k] += own.tobytes()
         return states

@@ -18,8 +18,12 @@ from tocsin.explanation import Explanation
 from tocsin.fleet.states import KeyStates, layout
 from tocsin.outcomes import Outcome
 
-STARTS = 1024
-"""Quiet windows of reference points that runs begin with, shared by all keys."""
+FLEET = 13
+"""What a seed is for, among the parts of a detector's life."""
+
+STARTS, STARTS_AT_ONCE = 1024, 16
+"""Quiet windows of reference points that runs begin with, shared by all keys; and how many are drawn together, when
+one of them is wanted."""
 
 KEYS_AT_ONCE = 64
 """Keys that one piece of work advances."""
@@ -34,6 +38,7 @@ class Windows:
     def __init__(self, detector: Detector, calibration: Calibration) -> None:
         self.fitted, self.calibration, self._live = detector._ready(), calibration, gaussian_of(detector)
         self._compute, self.widest = self._live.compute.nearby, self.fitted.windows[-1]
+        self._drawn: dict[int, tuple[Float32Array, Float32Array]] = {}
         self.columns = self._live.points.shape[1]
         self.layout = layout(self.columns, len(self._live.multipliers), self.widest)
 
@@ -50,15 +55,22 @@ class Windows:
         """Begin the present runs of these keys, with quiet windows or with none."""
         kept.time[chosen] = kept.resting[chosen] = kept.filled[chosen] = 0
         if self.fitted.start == "warm" and len(chosen):
-            points, sums = self._starts
             drawn = hashed(self.fitted.seed, kept.key[chosen], kept.run[chosen], np.zeros(len(chosen), np.int64))
-            start = (drawn * len(points)).astype(np.int64)
-            kept.points[chosen], kept.sums[chosen], kept.filled[chosen] = points[start], sums[start], self.widest
+            group, place = np.divmod((drawn * STARTS).astype(np.int64), STARTS_AT_ONCE)
+            for number in np.unique(group).tolist():
+                points, sums = self._starts(number)
+                mine, which = chosen[group == number], place[group == number]
+                kept.points[mine], kept.sums[mine] = points[which], sums[which]
+            kept.filled[chosen] = self.widest
 
-    @cached_property
-    def _starts(self) -> tuple[Float32Array, Float32Array]:
-        points, sums = quiet_starts(self.fitted, self._live, self.calibration, STARTS).filled()
-        return points, sums.astype(np.float32)
+    def _starts(self, group: int) -> tuple[Float32Array, Float32Array]:
+        """Points and sums of full windows."""
+        if group not in self._drawn:
+            rng = np.random.default_rng([self.fitted.seed, FLEET, group])
+            drawn = quiet_starts(self.fitted, self._live, self.calibration, STARTS_AT_ONCE, rng)
+            points, sums = drawn.filled()
+            self._drawn[group] = points.copy(), sums.astype(np.float32)
+        return self._drawn[group]
 
     def observe(self, points: Float64Array) -> Observed:
         """As the live statistic does, with sums as states can hold them: so a batch may end anywhere."""

@@ -21,7 +21,9 @@ Points = Any
 """A sequence of observations: a float64 array (n, d), or a list of objects for kernels and functions that take them."""
 
 NullPaths = Callable[[Streams], Float32Array]
-"""Null streams to the paths of every channel; (channels, P, T) with T = L - max(windows) + 1."""
+"""Null streams to the paths of every channel; (channels, P, T) with T = L - max(windows) + 1.
+
+These are small objects that hold nothing but what paths need: they travel to the workers of a cluster."""
 
 Parts = dict[str, Any]
 """What a file holds of an object: arrays, numbers, strings, and lists or dicts of these."""
@@ -100,6 +102,10 @@ class Prepared(Protocol):
     def bootstraps(self) -> bool:
         """Whether `bootstrap_paths` exists; the other two always do. Only then may paths be asked for in threads."""
 
+    @property
+    def takes_blocks(self) -> bool:
+        """Whether null streams may be drawn in blocks."""
+
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
         """Paths against pseudo-references, given as (N, G) counts of the reference points."""
 
@@ -122,6 +128,10 @@ class Prepared(Protocol):
 
 class Live(Protocol):
     """A statistic at work: what it keeps of the reference, and the recent points."""
+
+    @property
+    def takes_tensors(self) -> bool:
+        """Whether `observe` takes blocks that are on a GPU as they are."""
 
     @property
     def may_fail(self) -> bool:

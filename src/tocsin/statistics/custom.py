@@ -73,7 +73,7 @@ class Custom:
 class PreparedCustom:
     """The reference points, to be handed to the function."""
 
-    bootstraps = False
+    bootstraps, takes_blocks = False, True
 
     def __init__(self, points: Points, statistic: Custom, setting: Setting) -> None:
         self.points, self.statistic, self.setting = points, statistic, setting
@@ -84,28 +84,10 @@ class PreparedCustom:
         raise NotImplementedError("a function of two samples cannot leave a point out of a comparison with itself")
 
     def split_paths(self) -> NullPaths:
-        everyone = np.arange(len(self.points))
-        return self._paths(lambda stream: choose(self.points, np.delete(everyone, stream)))
+        return CustomPaths(self.points, self.statistic, self.setting.windows, self.setting.compute, split=True)
 
     def direct_paths(self) -> NullPaths:
-        return self._paths(lambda stream: self.points)
-
-    def _paths(self, reference: Callable[[Int64Array], Points]) -> NullPaths:
-        windows = self.setting.windows
-
-        def paths(streams: Streams) -> Float32Array:
-            drawn = self.setting.compute.get(streams.points).astype(np.int64)
-            count, length = drawn.shape
-            out = np.empty((len(windows), count, length - windows[-1] + 1), np.float32)
-            for p, stream in enumerate(drawn):
-                compared, arrivals = reference(stream), choose(self.points, stream)
-                for v, window in enumerate(windows):
-                    for test in range(out.shape[2]):
-                        end = test + windows[-1]
-                        out[v, p, test] = self.statistic(compared, arrivals[end - window : end])
-            return out
-
-        return paths
+        return CustomPaths(self.points, self.statistic, self.setting.windows, self.setting.compute, split=False)
 
     def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
         """Nothing is known of the function; rows of numbers are compared by their columns, each at its own scale."""
@@ -122,10 +104,36 @@ class PreparedCustom:
         return CustomLive(points, self.statistic, self.setting.windows)
 
 
+@dataclass(frozen=True, eq=False)
+class CustomPaths:
+    """Null paths against all points, or (split) against those that a stream leaves out."""
+
+    points: Points
+    statistic: Custom
+    windows: tuple[int, ...]
+    compute: Functions
+    split: bool
+
+    def __call__(self, streams: Streams) -> Float32Array:
+        drawn, windows = self.compute.get(streams.points).astype(np.int64), self.windows
+        count, length = drawn.shape
+        out = np.empty((len(windows), count, length - windows[-1] + 1), np.float32)
+        for p, stream in enumerate(drawn):
+            compared, arrivals = self._compared(stream), choose(self.points, stream)
+            for v, window in enumerate(windows):
+                for test in range(out.shape[2]):
+                    end = test + windows[-1]
+                    out[v, p, test] = self.statistic(compared, arrivals[end - window : end])
+        return out
+
+    def _compared(self, stream: Int64Array) -> Points:
+        return choose(self.points, np.delete(np.arange(len(self.points)), stream)) if self.split else self.points
+
+
 class CustomLive:
     """The function, computed anew at each step."""
 
-    may_fail = True
+    may_fail, takes_tensors = True, False
 
     def __init__(self, reference: Points, statistic: Custom, windows: tuple[int, ...]) -> None:
         self.reference, self.statistic, self._windows = reference, statistic, windows

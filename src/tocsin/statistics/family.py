@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,7 +20,7 @@ class PreparedFamily:
         self.members, self._compute = members, compute
         self.channels: tuple[Channel, ...] = sum((member.channels for member in members), ())
         self.bootstraps = all(member.bootstraps for member in members)
-        self.takes_blocks = all(getattr(member, "takes_blocks", True) for member in members)
+        self.takes_blocks = all(member.takes_blocks for member in members)
         self.compares_points = any(member.compares_points for member in members)
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
@@ -32,11 +33,7 @@ class PreparedFamily:
         return self._together([member.direct_paths() for member in self.members])
 
     def _together(self, paths: list[NullPaths]) -> NullPaths:
-        def family(streams: Streams) -> Float32Array:
-            channels: Float32Array = self._compute.concatenate([member(streams) for member in paths])
-            return channels
-
-        return family if len(paths) > 1 else paths[0]
+        return FamilyPaths(paths, self._compute) if len(paths) > 1 else paths[0]
 
     def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
         """By the first statistic that can tell."""
@@ -46,13 +43,25 @@ class PreparedFamily:
         return LiveFamily([member.live(kept) for member in self.members])
 
 
+@dataclass(frozen=True, eq=False)
+class FamilyPaths:
+    """Null paths of several statistics, one after the other."""
+
+    members: list[NullPaths]
+    compute: Functions
+
+    def __call__(self, streams: Streams) -> Float32Array:
+        channels: Float32Array = self.compute.concatenate([member(streams) for member in self.members])
+        return channels
+
+
 class LiveFamily:
     """Live statistics that see the same points at the same time."""
 
     def __init__(self, members: list[Live]) -> None:
         self.members = members
         self.channels: tuple[Channel, ...] = sum((member.channels for member in members), ())
-        self.takes_tensors = all(getattr(member, "takes_tensors", False) for member in members)
+        self.takes_tensors = all(member.takes_tensors for member in members)
 
     def observe(self, points: Points, own: Int64Array | None) -> list[Any]:
         return [member.observe(points, own) for member in self.members]

@@ -43,7 +43,7 @@ class Features:
 class PreparedFeatures:
     """The features of the reference, centred."""
 
-    bootstraps = True
+    bootstraps = takes_blocks = True
     compares_points = True
 
     def __init__(self, points: Float64Array, features: Features, setting: Setting) -> None:
@@ -55,13 +55,7 @@ class PreparedFeatures:
         self.channels = tuple(Channel(features.name, window) for window in setting.windows)
 
     def split_paths(self) -> NullPaths:
-        def paths(streams: Streams) -> Float32Array:
-            out: Float32Array = self.setting.compute.feature_split_paths(
-                self._values, streams.points, self.setting.window_array, self.features.signed
-            )
-            return out
-
-        return paths
+        return FeatureSplitPaths(self._values, self.features.signed, self.setting.window_array, self.setting.compute)
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
         """As `mmd_gaussian.bootstrap_terms` with the kernel psi(x)'psi(y), and the diagonal that a square includes."""
@@ -90,16 +84,11 @@ class PreparedFeatures:
         return self._drawn(np.zeros(len(self.values)), np.zeros(1), linear[None])
 
     def _drawn(self, excess: Float64Array, offset: Float64Array, linear: Float64Array) -> NullPaths:
-        excess, offset, linear = (self.setting.compute.put(array) for array in (excess, offset, linear))
-
-        def paths(streams: Streams) -> Float32Array:
-            out: Float32Array = self.setting.compute.feature_bootstrap_paths(
-                self._values, streams.points, streams.copies, self.setting.window_array, excess, offset, linear,
-                0.0 if self.features.signed else 1.0,
-            )  # fmt: skip
-            return out
-
-        return paths
+        setting, put = self.setting, self.setting.compute.put
+        return FeaturePaths(
+            self._values, self.features.signed, put(excess), put(offset), put(linear), setting.window_array,
+            setting.compute,
+        )  # fmt: skip
 
     def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
         products: Float64Array = (self.values[first] * self.values[second]).sum(1)
@@ -113,10 +102,47 @@ class PreparedFeatures:
         return FeatureLive(self.features, centre, count, self.setting.windows, self.setting.guard, self.setting.compute)
 
 
+@dataclass(frozen=True, eq=False)
+class FeaturePaths:
+    """Null paths against pseudo-references or the reference itself.
+
+    values (N, m): the features, centred; excess (N,), offset (G,), linear (G, N): what a path adds to their means.
+    """
+
+    values: Float64Array
+    signed: bool
+    excess: Float64Array
+    offset: Float64Array
+    linear: Float64Array
+    windows: Int64Array
+    compute: Functions
+
+    def __call__(self, streams: Streams) -> Float32Array:
+        paths: Float32Array = self.compute.feature_bootstrap_paths(
+            self.values, streams.points, streams.copies, self.windows, self.excess, self.offset, self.linear,
+            0.0 if self.signed else 1.0,
+        )  # fmt: skip
+        return paths
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureSplitPaths:
+    """Null paths against the points that a stream leaves out."""
+
+    values: Float64Array
+    signed: bool
+    windows: Int64Array
+    compute: Functions
+
+    def __call__(self, streams: Streams) -> Float32Array:
+        paths: Float32Array = self.compute.feature_split_paths(self.values, streams.points, self.windows, self.signed)
+        return paths
+
+
 class FeatureLive:
     """|mean of the window's features|^2, the features centred at the reference's mean."""
 
-    may_fail = False
+    may_fail, takes_tensors = False, False
 
     def __init__(
         self,

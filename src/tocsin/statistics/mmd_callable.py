@@ -10,9 +10,8 @@ import numpy as np
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin.errors import InputError
 from tocsin.kernels import Kernel
-from tocsin.samplers import Streams
 from tocsin.statistics.base import Channel, NullPaths, Parts, Points, Setting, choose
-from tocsin.statistics.mmd_gaussian import PairTerms, bootstrap_terms, direct_terms, pair_paths
+from tocsin.statistics.mmd_gaussian import PairPaths, PairSplitPaths, PairTerms, bootstrap_terms, direct_terms
 from tocsin.statistics.neighbours import centred, mean_pair, others
 
 LARGEST = 20_000
@@ -22,7 +21,7 @@ LARGEST = 20_000
 class PreparedCallable:
     """The kernel matrix of the reference, diagonal removed. Only the fit holds it."""
 
-    bootstraps = True
+    bootstraps = takes_blocks = True
     compares_points = True
 
     def __init__(self, points: Points, kernel: Kernel, setting: Setting) -> None:
@@ -50,19 +49,10 @@ class PreparedCallable:
         self._one_width = np.ones(1, np.float32)
 
     def split_paths(self) -> NullPaths:
-        def paths(streams: Streams) -> Float32Array:
-            out: Float32Array = self.setting.compute.pair_split_paths(
-                self._no_points,
-                self._table,
-                streams.points,
-                self.setting.window_array,
-                self._one_width,
-                self.row_sums,
-                -1,
-            )
-            return out
-
-        return paths
+        setting = self.setting
+        return PairSplitPaths(
+            self._no_points, self._table, self._one_width, self.row_sums, setting.window_array, setting.compute
+        )
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
         compute, counts = self.setting.compute, self.setting.compute.get(weights)
@@ -76,7 +66,8 @@ class PreparedCallable:
         return self._drawn(direct_terms(everyone, self.diagonal, offset, self.setting))
 
     def _drawn(self, terms: PairTerms) -> NullPaths:
-        return pair_paths(self._no_points, self._table, terms, self._one_width, self.setting, typical=-1)
+        setting = self.setting
+        return PairPaths(self._no_points, self._table, self._one_width, terms, setting.window_array, setting.compute)
 
     def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
         kernel = np.where(first == second, self.diagonal[0][first], self.table[first, second])
@@ -97,7 +88,7 @@ class PreparedCallable:
 class CallableLive:
     """As `GaussianLive`, calling the user's kernel."""
 
-    may_fail = True
+    may_fail, takes_tensors = True, False
 
     def __init__(self, reference: Points, offset: float, kernel: Kernel, windows: tuple[int, ...], guard: int) -> None:
         self.reference, self.offset, self.kernel, self.guard = reference, offset, kernel, guard

@@ -43,7 +43,7 @@ class PreparedGaussian:
     width, and those of typicality.
     """
 
-    bootstraps = True
+    bootstraps = takes_blocks = True
     compares_points = True
 
     def __init__(
@@ -77,14 +77,10 @@ class PreparedGaussian:
         return kept
 
     def split_paths(self) -> NullPaths:
-        def paths(streams: Streams) -> Float32Array:
-            out: Float32Array = self.setting.compute.pair_split_paths(
-                self._rows, NO_TABLE, streams.points, self.setting.window_array, self.multipliers, self.row_sums,
-                self.family.typical,
-            )  # fmt: skip
-            return self.family.choose(out)
-
-        return paths
+        return PairSplitPaths(
+            self._rows, NO_TABLE, self.multipliers, self.row_sums, self.setting.window_array, self.setting.compute,
+            self.family,
+        )  # fmt: skip
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
         return self._drawn(bootstrap_terms(self._products(weights), self.row_sums, weights, self.setting))
@@ -96,8 +92,9 @@ class PreparedGaussian:
         return self._drawn(direct_terms(everyone, np.ones_like(everyone), offset, self.setting))
 
     def _drawn(self, terms: PairTerms) -> NullPaths:
-        paths = pair_paths(self._rows, NO_TABLE, terms, self.multipliers, self.setting, typical=self.family.typical)
-        return lambda streams: self.family.choose(paths(streams))
+        return PairPaths(
+            self._rows, NO_TABLE, self.multipliers, terms, self.setting.window_array, self.setting.compute, self.family
+        )
 
     def _products(self, weights: Float32Array) -> Float64Array:
         """K times the weights, at every width; (widths, N, G)."""
@@ -338,25 +335,48 @@ def direct_terms(row_sums: Float64Array, diagonal: Float64Array, offset: Float64
     return PairTerms(put(offset[:, None]), put(linear.astype(np.float32)), put(diagonal.astype(np.float32)))
 
 
-def pair_paths(
-    points: Float32Array,
-    table: Float32Array,
-    terms: PairTerms,
-    multipliers: Float32Array,
-    setting: Setting,
-    *,
-    typical: int,
-) -> NullPaths:
-    """Null paths of a kernel statistic."""
+@dataclass(frozen=True, eq=False)
+class PairPaths:
+    """Null paths of a kernel statistic, against pseudo-references or the reference itself.
 
-    def paths(streams: Streams) -> Float32Array:
-        out: Float32Array = setting.compute.pair_bootstrap_paths(
-            points, table, streams.points, streams.copies, setting.window_array, multipliers,
+    points (N, d) or a kernel matrix, table (N, N); family: None where all rows are channels.
+    """
+
+    points: Float32Array
+    table: Float32Array
+    multipliers: Float32Array
+    terms: PairTerms
+    windows: Int64Array
+    compute: Functions
+    family: Family | None = None
+
+    def __call__(self, streams: Streams) -> Float32Array:
+        terms, typical = self.terms, -1 if self.family is None else self.family.typical
+        rows: Float32Array = self.compute.pair_bootstrap_paths(
+            self.points, self.table, streams.points, streams.copies, self.windows, self.multipliers,
             terms.neutral, terms.offset, terms.linear, typical,
         )  # fmt: skip
-        return out
+        return rows if self.family is None else self.family.choose(rows)
 
-    return paths
+
+@dataclass(frozen=True, eq=False)
+class PairSplitPaths:
+    """Null paths of a kernel statistic against the points that a stream leaves out; as `PairPaths`, with row sums."""
+
+    points: Float32Array
+    table: Float32Array
+    multipliers: Float32Array
+    row_sums: Float64Array
+    windows: Int64Array
+    compute: Functions
+    family: Family | None = None
+
+    def __call__(self, streams: Streams) -> Float32Array:
+        rows: Float32Array = self.compute.pair_split_paths(
+            self.points, self.table, streams.points, self.windows, self.multipliers, self.row_sums,
+            -1 if self.family is None else self.family.typical,
+        )  # fmt: skip
+        return rows if self.family is None else self.family.choose(rows)
 
 
 def as_columns(points: Float32Array) -> Float32Array:
