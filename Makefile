@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-gpu lint bench bench-gpu results paper promise clean
+.PHONY: help setup demo test test-gpu lint bench bench-gpu bench-spark faults-spark results paper promise clean
 
 help:  ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
@@ -35,6 +35,14 @@ lint: $(READY)  ## Style, strict types, import contracts
 
 bench-gpu: $(READY)  ## The figures of docs/results/gpu.md, on a GPU
 	$(BIN)/python -m benchmarks.gpu
+
+bench-spark: $(READY)  ## Keyed streams on Spark, beside one process (Java 17; minutes)
+	$(BIN)/python -m pip install --quiet --editable '.[spark]'
+	$(BIN)/python -m benchmarks.scale --parts
+
+faults-spark: $(READY)  ## What is lost or doubled when parts of a Spark stream die (Java 17; an hour)
+	$(BIN)/python -m pip install --quiet --editable '.[spark]'
+	$(BIN)/python -m benchmarks.faults
 
 bench: $(READY)  ## Speed, side by side with alibi-detect in an environment of its own
 	$(BIN)/python -m benchmarks.speed
