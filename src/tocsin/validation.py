@@ -44,7 +44,7 @@ def reference_points(reference: Any, *, objects_allowed: bool) -> Any:
     except ValueError:
         numeric = False
     if numeric:
-        return _finite(_rows(array), "the reference")
+        return _finite(_rows(array), "The reference")
     if objects_allowed:
         return list(reference)
     raise InputError(
@@ -70,7 +70,7 @@ def observations(block: Any, width: int | None) -> Any:
             f"update_many takes rows of {width} numbers, and got an array of shape {array.shape}; "
             "for a single observation use update."
         )
-    return _finite(_of_width(array, width), "the block")
+    return _finite(_of_width(array, width), "The block")
 
 
 def observation(x: Any, width: int | None) -> Any:
@@ -87,7 +87,7 @@ def observation(x: Any, width: int | None) -> Any:
         )
     # The sum of squares is finite if all are; only when it is not (or overflows) is the culprit looked for.
     if not math.isfinite(np.dot(array, array)):
-        _finite(array[None, :], "the observation")
+        _finite(array[None, :], "The observation")
     return array[None, :]
 
 
@@ -274,7 +274,7 @@ def tensor_rows(block: Any, width: int) -> Any:
         )
     block = block.detach()
     if not bool(block.isfinite().all()):
-        _finite(plain_array(block), "the block")
+        _finite(plain_array(block), "The block")
     return block
 
 
@@ -304,11 +304,12 @@ def _finite(array: Float64Array, what: str) -> Float64Array:
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         row, column = bad[0]
+        place = f"row {row}, column {column}" if len(array) > 1 else f"column {column}"
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         raise InputError(
-            f"{what} holds {array[row, column]} in row {row}, column {column}{more}; every value must be finite, since "
-            "one that is not would blind the detector for a whole window. Drop or fill such rows, or fit to a data "
-            "frame, in which missing values are a kind of their own."
+            f"{what} holds {array[row, column]} in {place}{more}; every value must be finite, since one that is not "
+            "would blind the detector for a whole window. Drop or fill such rows, or fit to a data frame, in which "
+            "missing values are a kind of their own."
         )
     return array
 

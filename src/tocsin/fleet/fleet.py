@@ -20,8 +20,8 @@ from tocsin.fleet.batch import Batch
 from tocsin.fleet.states import FOR_EVER, NEVER, KeyStates, hash_of, prefix_of, split
 from tocsin.fleet.turns import Refused, in_turn, whole_numbers
 from tocsin.fleet.windows import Windows
-from tocsin.intake import Rows
-from tocsin.representations.batches import count_of, rows_at
+from tocsin.intake import Intake, Rows
+from tocsin.representations.batches import count_of, form_of, rows_at
 from tocsin.wording import counted
 
 KEYS_AT_ONCE = 256
@@ -64,6 +64,8 @@ class Fleet:
         Whether alarms carry explanations, which take some 20 milliseconds each.
     before
         Detectors that this one replaces, whose states may still come: their windows are carried over.
+    workers
+        Threads to use; all cores by default. Their number changes nothing in the result.
 
     Examples
     --------
@@ -88,6 +90,7 @@ class Fleet:
         gapless: bool = False,
         explain: bool = False,
         before: Sequence[Detector] = (),
+        workers: int | None = None,
     ) -> None:
         count = validation.positive_integer("keys", keys)
         if (count is None) != (ert_fleet is None):
@@ -95,7 +98,7 @@ class Fleet:
         if rest is not None and (isinstance(rest, bool) or not isinstance(rest, int | np.integer) or rest < 0):
             raise InputError(f"rest={rest!r} must be a number of observations from 0 on, or None for no end.")
         calibration = aimed_at_all(detector._ready(), count or 1, ert_fleet, "ert_fleet", "key")
-        self._windows = Windows(detector, calibration)
+        self._windows = Windows(detector, calibration, validation.positive_integer("workers", workers))
         self._keys, self._ert_fleet = count, ert_fleet
         self._rest, self._gapless, self._explain = FOR_EVER if rest is None else int(rest), gapless, explain
         earlier = [Windows(each, each.calibration_) for each in before]
@@ -207,7 +210,7 @@ class Fleet:
                 )
             except InputError as error:
                 if stop - start == 1:
-                    bad[start] = str(error)
+                    bad[start] = _wrong_with(rows_at(batch, np.array([start])), intake) or str(error)
                 elif stop > start:
                     middle = (start + stop) // 2
                     waiting += [(middle, stop), (start, middle)]
@@ -278,6 +281,15 @@ class Fleet:
         if self._ert_fleet is not None:
             promise = f"once in {self._ert_fleet:g} observations of each of {self._keys:,} keys ({ert:.4g} of one)"
         return f"<Fleet ringing {promise}; {self._windows.layout.itemsize:,} bytes a key>"
+
+
+def _wrong_with(row: Any, intake: Intake) -> str | None:
+    """The complaint about one observation, not about a place in a block."""
+    try:
+        intake.one(row[0] if form_of(row) in ("array", "list") else row)
+    except InputError as error:
+        return str(error)
+    return None
 
 
 def _another_key(name: str) -> StorageError:

@@ -20,6 +20,8 @@ from tocsin.compute.arrays import Array, Float32Array, Int64Array
 from tocsin.errors import StorageError
 
 VERSION = 1
+"""Also to be raised when the same state would lead to other alarms."""
+
 NEVER = np.iinfo(np.int64).min
 """The last order of a key that has none."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from copy import copy
 from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
@@ -14,6 +15,7 @@ from tocsin.calibration.normalise import hashed
 from tocsin.calibration.result import Calibration
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin.detector import Detector
+from tocsin.execution import Threads
 from tocsin.explanation import Explanation
 from tocsin.fleet.states import KeyStates, layout
 from tocsin.outcomes import Outcome
@@ -35,8 +37,10 @@ Observed = tuple[Float32Array, Float64Array]
 class Windows:
     """A detector and thresholds that all keys share. States of keys are passed in, and changed."""
 
-    def __init__(self, detector: Detector, calibration: Calibration) -> None:
-        self.fitted, self.calibration, self._live = detector._ready(), calibration, gaussian_of(detector)
+    def __init__(self, detector: Detector, calibration: Calibration, workers: int | None = None) -> None:
+        self.fitted, self.calibration, self._live = detector._ready(), calibration, copy(gaussian_of(detector))
+        if workers is not None:
+            self._live.executor = Threads(workers)
         self._compute, self.widest = self._live.compute.nearby, self.fitted.windows[-1]
         self._drawn: dict[int, tuple[Float32Array, Float32Array]] = {}
         self.columns = self._live.points.shape[1]

@@ -15,10 +15,8 @@ from urllib.parse import quote
 
 from pyspark import SparkContext, SparkFiles, TaskContext, cloudpickle
 
-from tocsin.bank import gaussian_of
 from tocsin.detector import Detector
 from tocsin.errors import InputError, StorageError
-from tocsin.execution import Threads
 from tocsin.fleet import Fleet
 
 SUFFIX = ".tocsin"
@@ -158,5 +156,4 @@ def _fleet_of_key(per_key: PerKey, key: str) -> Fleet | None:
 def _fleet(detector: Detector, before: Sequence[Detector], rules: Rules) -> Fleet:
     """With as many threads as its task has cores: the other cores run tasks of their own."""
     task = TaskContext.get()
-    gaussian_of(detector).executor = Threads(1 if task is None else task.cpus())
-    return Fleet(detector, before=before, **vars(rules))
+    return Fleet(detector, before=before, workers=1 if task is None else task.cpus(), **vars(rules))
