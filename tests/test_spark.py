@@ -45,7 +45,6 @@ OPTIONS: dict[str, Any] = {"key": "machine", "order": "seq", "columns": "x", "re
 def session() -> Iterator[SparkSession]:
     """One for all tests: to start it takes seconds."""
     settings = {
-        "spark.sql.shuffle.partitions": "2",
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
@@ -435,6 +434,16 @@ def test_workers_with_another_python(
     monkeypatch.setattr("tocsin.__version__", "9.9")
     with pytest.raises(InputError, match=r"Tocsin 9\.9\): they must have the same .* PYSPARK_PYTHON"):
         spark.history(frame, detector, key="machine", order="seq", columns="x")
+
+
+def test_a_session_has_a_partition_for_each_core(session: SparkSession) -> None:
+    """Unless it is told otherwise."""
+    name = "spark.sql.shuffle.partitions"
+    assert session.conf.get(name) == "2"
+    try:
+        assert spark.session(settings={name: "3"}).conf.get(name) == "3"
+    finally:
+        session.conf.set(name, "2")
 
 
 def test_java_is_looked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

@@ -19,11 +19,12 @@ from tocsin.errors import InputError, MissingExtraError
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 CHANGELOG = "spark.sql.streaming.stateStore.rocksdb.changelogCheckpointing.enabled"
+PARTITIONS = "spark.sql.shuffle.partitions"
 OLDEST_JAVA = 17
 
 
 def session(name: str = "tocsin", master: str | None = None, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """A session with all that `watch` needs: RocksDB for states, and this Python for the workers.
+    """A session with all that `watch` needs: RocksDB for states, this Python for workers, a partition for each core.
 
     Parameters
     ----------
@@ -42,7 +43,11 @@ def session(name: str = "tocsin", master: str | None = None, settings: Mapping[s
         builder = builder.master(master)
     for setting, value in (settings or {}).items():
         builder = builder.config(setting, value)
-    return builder.getOrCreate()
+    spark = builder.getOrCreate()
+    if not spark.sparkContext.getConf().contains(PARTITIONS) and PARTITIONS not in (settings or {}):
+        # Spark's own 200 would open as many stores in every micro-batch.
+        spark.conf.set(PARTITIONS, str(spark.sparkContext.defaultParallelism))
+    return spark
 
 
 def java_must_do() -> None:
