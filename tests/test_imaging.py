@@ -185,17 +185,9 @@ def test_training_reference_and_streams_share_no_picture() -> None:
 class Recorder(Detector):
     """Keeps what it was shown, run by run."""
 
-    def fit(
-        self,
-        reference: Any,
-        *,
-        groups: Any = None,
-        workers: int | None = None,
-        cluster: Any = None,
-        progress: bool | None = None,
-    ) -> Recorder:
+    def fit(self, reference: Any, **options: Any) -> Recorder:
         self.seen: list[list[float]] = []
-        return super().fit(reference, groups=groups, workers=workers, cluster=cluster, progress=progress)
+        return super().fit(reference, **options)
 
     def reset(self) -> None:
         super().reset()

@@ -242,16 +242,8 @@ def test_the_last_threshold_alone_breaks_the_law() -> None:
     """Without thresholds of their own the first tests ring too often: the test above must see that."""
 
     class OneThreshold(Detector):
-        def fit(
-            self,
-            reference: Any,
-            *,
-            groups: Any = None,
-            workers: int | None = None,
-            cluster: Any = None,
-            progress: bool | None = None,
-        ) -> Self:
-            super().fit(reference, groups=groups, workers=workers, cluster=cluster, progress=progress)
+        def fit(self, reference: Any, **options: Any) -> Self:
+            super().fit(reference, **options)
             fitted = self._ready()
             fitted.calibration = replace(fitted.calibration, thresholds=fitted.calibration.thresholds[-1:])
             return self

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import os
-from collections import deque
 from copy import copy
 from dataclasses import replace
 from typing import Any, Self
@@ -109,9 +108,9 @@ class DetectorBank:
         if len(chosen):
             values, interrupted = self._windows.step(chosen, points)
         self._time[chosen] += 1
-        time, thresholds = self._time[chosen], self._calibration.thresholds
+        time = self._time[chosen]
         test = time if fitted.start == "warm" else time - fitted.windows[-1]
-        threshold = np.where(test >= 0, thresholds[np.clip(test, 0, len(thresholds) - 1)], np.nan)
+        threshold = self._calibration.thresholds_of(test)
         coins = hashed(fitted.seed, chosen + 1, self._run[chosen], time)
         statistic, loudest = fitted.normaliser.statistics(values, coins)
         statistic = np.where(test >= 0, statistic, np.nan)
@@ -136,18 +135,8 @@ class DetectorBank:
         from tocsin.explaining.alarm import Alarm  # needs scipy, which watching does not
 
         s = int(self._named([stream])[0])
-        window, time = self._windows.recent(s), int(self._time[s])
-        begun = max(len(window) - time, 0)
-        fitted = replace(
-            self._fitted,
-            calibration=self._calibration,
-            run=int(self._run[s]),
-            time=time,
-            alarm=self._alarm(s),
-            recent=deque(window[begun:]),
-            begun_with=window[:begun] if begun else None,
-            stream=s + 1,
-        )
+        place = int(self._run[s]), int(self._time[s])
+        fitted = self._fitted.in_stream(s + 1, *place, self._alarm(s), self._windows.recent(s), self._calibration)
         return Alarm.of(fitted).explain()
 
     def _alarm(self, s: int) -> Outcome | None:

@@ -7,7 +7,7 @@ import os
 from collections import deque
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from inspect import signature
 from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
 
@@ -68,6 +68,22 @@ class Fitted(Generic[C]):
 
     def __post_init__(self) -> None:
         self.recent = deque(self.recent, maxlen=RECENT_WINDOWS * self.windows[-1])
+
+    def in_stream(
+        self, stream: int, run: int, time: int, alarm: Outcome | None, window: Float64Array, calibration: C
+    ) -> Fitted[C]:
+        """A copy that stands where one of many streams does, whose window holds these points, to explain its alarm."""
+        begun = max(len(window) - time, 0)
+        return replace(
+            self,
+            calibration=calibration,
+            run=run,
+            time=time,
+            alarm=alarm,
+            recent=deque(window[begun:]),
+            begun_with=window[:begun] if begun else None,
+            stream=stream,
+        )
 
     def remember(self, points: Points) -> None:
         """Keep the latest points, apart from arrays that may change."""

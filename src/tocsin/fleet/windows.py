@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections import deque
 from copy import copy
-from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
 
@@ -105,10 +103,8 @@ class Windows:
         time = kept.time[own] + 1 + np.arange(len(own)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         coins = hashed(self.fitted.seed, kept.key[own], kept.run[own], time)
         statistic, loudest = self.fitted.normaliser.statistics(live.family.choose(rows, axis=1), coins)
-        thresholds = self.calibration.thresholds
         test = time if self.fitted.start == "warm" else time - self.widest
-        threshold = np.where(test >= 0, thresholds[np.clip(test, 0, len(thresholds) - 1)], np.nan)
-        return statistic, loudest, threshold
+        return statistic, loudest, self.calibration.thresholds_of(test)
 
     def window(self, kept: KeyStates, k: int) -> Float64Array:
         """The points in a key's window, oldest first, as far as float32 tells them."""
@@ -119,16 +115,6 @@ class Windows:
         """What an alarm means that a key's last observation has raised."""
         from tocsin.explaining.alarm import Alarm  # needs scipy, which watching does not
 
-        window = self.window(kept, k)
-        begun = max(len(window) - outcome.time, 0)
-        fitted = replace(
-            self.fitted,
-            calibration=self.calibration,
-            run=int(kept.run[k]),
-            time=outcome.time,
-            alarm=outcome,
-            recent=deque(window[begun:]),
-            begun_with=window[:begun] if begun else None,
-            stream=int(kept.key[k]),
-        )
+        place = int(kept.key[k]), int(kept.run[k]), outcome.time
+        fitted = self.fitted.in_stream(*place, outcome, self.window(kept, k), self.calibration)
         return Alarm.of(fitted).explain()
