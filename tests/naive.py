@@ -343,3 +343,12 @@ def falling_thresholds(paths: Floats, edges: Indices, alpha: float) -> list[floa
 def on_grid(value: float, width: float, origin: float) -> float:
     """The line of a grid that is nearest; the value itself where the grid has no width."""
     return value if width == 0 or math.isnan(value) else origin + width * round((value - origin) / width)
+
+
+def coin(seed: int, stream: int, run: int, time: int) -> float:
+    """The tie-breaker of a test: splitmix64 (Steele, Lea and Flood 2014) of a counter, in whole numbers."""
+    mask = 2**64 - 1
+    x = seed + stream * 0xA0761D6478BD642F + run * 0xD1342543DE82EF95 + (time + 1) * 0x9E3779B97F4A7C15 & mask
+    x = (x ^ x >> 30) * 0xBF58476D1CE4E5B9 & mask
+    x = (x ^ x >> 27) * 0x94D049BB133111EB & mask
+    return float((x ^ x >> 31) >> 11) / 2**53

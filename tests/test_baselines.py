@@ -192,7 +192,8 @@ def drawn_by(detector: LSDDInc, tests: int) -> Any:
     """The reference points of its next tests; drawing them changes nothing."""
     (live,) = detector._ready().live.members
     assert isinstance(live, LSDDIncLive)
-    return live._drawn(tests)
+    state = detector._run.windows[0]
+    return live._drawn(state["run"], state["tests"], tests)
 
 
 @backends

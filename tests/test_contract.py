@@ -13,8 +13,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from backends import DEVICE, needs_torch
 from tocsin import (
@@ -33,11 +31,10 @@ from tocsin import (
     Outcomes,
 )
 from tocsin.baselines import LSDDInc, ScanB
-from tocsin.calibration.normalise import coin, coins
 from tocsin.calibration.result import Calibration
 from tocsin.compute.arrays import Array
+from tocsin.state import Start
 from tocsin.statistics.base import Statistic
-from tocsin.watching import Start
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 
@@ -377,9 +374,8 @@ def test_memory_is_bounded(entry: Entry, tmp_path: Path) -> None:
     sizes = []
     for seed in range(6):
         detector.update_many(entry.stream(100, seed))
-        assert detector._fitted is not None
         detector.save(tmp_path / "a.tocsin")
-        sizes.append((size(detector._fitted.live.state()), (tmp_path / "a.tocsin").stat().st_size // 1000))
+        sizes.append((size(detector._run.windows), (tmp_path / "a.tocsin").stat().st_size // 1000))
     assert len(set(sizes)) == 1
 
 
@@ -720,18 +716,6 @@ def test_torch_estimates_intervals(name: str) -> None:
         assert calibration.errors is not None
         errors.append(calibration.errors.total)
     assert 0.5 < errors[0] / errors[1] < 2
-
-
-# Coins
-
-
-@given(seed=st.integers(0, 2**80), run=st.integers(0, 2**40), first=st.integers(0, 2**40))
-def test_coins(seed: int, run: int, first: int) -> None:
-    """One at a time or many, the same numbers in [0, 1), and no two alike."""
-    several = coins(seed, run, first, 20)
-    assert several.tolist() == [coin(seed, run, first + i) for i in range(20)]
-    assert ((several >= 0) & (several < 1)).all()
-    assert len({*several, coin(seed, run + 1, first), coin(seed + 1, run, first)}) == 22
 
 
 # Failures in the middle

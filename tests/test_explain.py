@@ -268,11 +268,11 @@ def test_the_order_of_the_reference_counts_where_it_has_a_memory(sampler: Any, m
 def test_an_early_alarm_is_explained_by_the_whole_window() -> None:
     """The reference points that a warm start put before the stream are part of it."""
     detector = rang(MMD(Gaussian()), before=QUIET[:0])
-    fitted = detector._ready()
+    begun = detector._run.begun_with
     missing = 10 - detector.time_
     assert missing > 0
-    assert fitted.begun_with is not None
-    window = np.concatenate([fitted.begun_with[-missing:], detector.recent_])
+    assert begun is not None
+    window = np.concatenate([begun[-missing:], detector.recent_])
     explanation, (channel,) = detector.explain(), detector.channels_
     wanted = column_contributions(channel, window, REFERENCE, np.arange(3), total=explanation.value, seed=1).columns
     found = {column.name: column.contribution for column in explanation.columns}

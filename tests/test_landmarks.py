@@ -193,7 +193,7 @@ def test_a_ridge_is_chosen_by_its_error() -> None:
 def live_paths(prepared: PreparedLandmarks, stream: Int64Array, *, own: bool) -> Float64Array:
     """What a detector shows on these points, from the first full window on; (tests, channels)."""
     live = prepared.live(None)
-    paths = live.advance(live.observe(POINTS[stream], stream if own else None), 0, len(stream))
+    paths = live.advance(live.begin(0), live.observe(POINTS[stream], stream if own else None), 0, len(stream))
     return np.asarray(prepared.setting.compute.get(paths))[WINDOWS[-1] - 1 :]
 
 

@@ -16,15 +16,14 @@ import naive
 from backends import BACKENDS, needs_torch, on_device, with_torch
 from naive import Floats, Indices
 from tocsin import LSDD, MMD, Blocks, Custom, Detector, Gaussian, Independent, MeanShift
-from tocsin.calibration import blocks
-from tocsin.calibration.normalise import Normaliser, coins
+from tocsin.calibration.normalise import Normaliser
 from tocsin.calibration.plan import Mode, Plan, make_plan
 from tocsin.compute import Backend
 from tocsin.compute.arrays import Float32Array
 from tocsin.execution import Threads
-from tocsin.fitting import REFERENCES
 from tocsin.kernels import median_distance
 from tocsin.samplers import DrawnStreams, InBlocks, Sampler, Singly, Source, Streams
+from tocsin.seeds import Purpose, generator
 from tocsin.statistics.base import Live, NullPaths, Parts, Prepared, Setting, Statistic
 from tocsin.statistics.lsdd import BOOTSTRAPS, CANDIDATES, bumps_products, choose_regularisation
 
@@ -466,10 +465,11 @@ def _check_live(case: Case, name: str, backend: Backend, length: int) -> None:
     everyone = np.arange(len(case.points))
     close = [j for j in everyone if 0 < np.abs(starters - j).min() <= case.guard]
     block = np.array([*starters, *close])
-    pieces = [live.advance(live.observe(case.points[block], block), 0, len(starters))]
+    state = live.begin(0)
+    pieces = [live.advance(state, live.observe(case.points[block], block), 0, len(starters))]
     cuts = np.unique(np.r_[0, 1, case.rng.integers(0, length, 3), length])
     for start, stop in pairwise(cuts.tolist()):
-        pieces.append(live.advance(live.observe(stream[start:stop], None), 0, stop - start))
+        pieces.append(live.advance(state, live.observe(stream[start:stop], None), 0, stop - start))
     seen, own = np.concatenate([case.points[starters], stream]), [*starters.tolist(), *[-1] * length]
     values = np.concatenate([on_device(backend).get(piece) for piece in pieces])
     for got, (oracle, window) in zip(values.T, problem.channels, strict=True):
@@ -530,7 +530,7 @@ def test_an_outlier_leaves_no_trace(name: str, backend: Backend, size: float) ->
     problem, stream = PROBLEMS[name](case), case.rng.normal(size=(30, 2))
     stream[7] = size
     live = _prepare(case, problem, backend).live(None)
-    paths = on_device(backend).get(live.advance(live.observe(stream, None), 0, len(stream)))
+    paths = on_device(backend).get(live.advance(live.begin(0), live.observe(stream, None), 0, len(stream)))
     for got, (oracle, window) in zip(paths.T, problem.channels, strict=True):
         clean = naive.live_path(oracle.distance, case.points, stream, window)[7 + window :]
         _agree(got[7 + window :], clean, oracle.unit)
@@ -560,7 +560,7 @@ def _fitted_parts(detector: Detector) -> tuple[Floats, Floats, Normaliser, Parts
     fitted = detector._fitted
     assert fitted is not None
     compared = fitted.reference if fitted.kept is None else fitted.reference[fitted.kept]
-    return fitted.reference, compared, fitted.normaliser, fitted.live.parts()["0"]
+    return fitted.reference, compared, fitted.normaliser, fitted.live.parts()[0]
 
 
 def _check_outcomes(detector: Detector, channels: list[tuple[Oracle, int]], case: Case) -> None:
@@ -568,7 +568,7 @@ def _check_outcomes(detector: Detector, channels: list[tuple[Oracle, int]], case
     stream = case.stream(3 * case.widest)
     got = np.array([detector.update(x).statistic for x in stream])
     _, compared, normaliser, _ = _fitted_parts(detector)
-    got -= normaliser.tie * coins(detector.seed_, 0, 1, len(stream))
+    got -= normaliser.tie * np.array([naive.coin(detector.seed_, 0, 0, t + 1) for t in range(len(stream))])
     paths = [naive.live_path(oracle.distance, compared, stream, window) for oracle, window in channels]
     units = [oracle.unit or np.nanmax(np.abs(path)) for (oracle, _), path in zip(channels, paths, strict=True)]
     scores = (np.array(paths).T - normaliser.centre) / normaliser.scale
@@ -623,8 +623,7 @@ def test_warm_start(calibration: Mode, discrete: bool) -> None:
     reference, compared, normaliser, _ = _fitted_parts(detector)
     windows = set()
     for run_number in range(5):
-        assert detector._fitted is not None
-        starters = np.array(detector._fitted.live.state()["0"]["recent"])
+        starters = np.array(detector._run.windows[0]["recent"])
         new = rng.normal(size=points.shape[1])
         windows.add(tuple(sorted(starters.ravel().tolist())))
         window_points = np.vstack([starters[1:], new])
@@ -639,7 +638,7 @@ def test_warm_start(calibration: Mode, discrete: bool) -> None:
             own = [*own[1:], -1]
         # The coin of the test that was not made is not known.
         assert naive.on_grid(quiet, normaliser.grid, normaliser.origin) <= detector.thresholds_[0] + TOLERANCE
-        got = detector.update(new).statistic - normaliser.tie * coins(detector.seed_, run_number, 1, 1)[0]
+        got = detector.update(new).statistic - normaliser.tie * naive.coin(detector.seed_, 0, run_number, 1)
         expected = naive.warm_mmd(compared, window_points, own, kernel)
         assert (normaliser.grid > 0) == discrete
         _agree(got, np.array(naive.on_grid(expected, normaliser.grid, normaliser.origin)), 1.0)
@@ -656,15 +655,14 @@ def test_warm_start_in_blocks() -> None:
     normaliser = _fitted_parts(detector)[2]
     jumps, crossings = [], 0
     for run_number in range(40):
-        assert detector._fitted is not None
-        starters = np.array(detector._fitted.live.state()["0"]["recent"])
+        starters = np.array(detector._run.windows[0]["recent"])
         own = [int(np.flatnonzero((points == point).all(1))[0]) for point in starters]
         assert len(set(own)) == window
         jumps.append(sum(j != i + 1 for i, j in pairwise(own)))
         crossings += (edges[1] - 1, edges[1]) in pairwise(own)
         assert naive.warm_mmd(points, starters, own, kernel, guard) <= detector.thresholds_[0] + TOLERANCE
         new = rng.normal(size=2)
-        got = detector.update(new).statistic - normaliser.tie * coins(detector.seed_, run_number, 1, 1)[0]
+        got = detector.update(new).statistic - normaliser.tie * naive.coin(detector.seed_, 0, run_number, 1)
         expected = naive.warm_mmd(points, np.vstack([starters[1:], new]), [*own[1:], -1], kernel, guard)
         _agree(got, np.array(expected), 1.0)
         detector.reset()
@@ -687,12 +685,12 @@ def _simulated(
     )  # fmt: skip
     counts: list[Indices] = []
     if isinstance(plan.sampler, DrawnStreams):
-        weights = source.references(np.random.default_rng([seed, REFERENCES]), plan.sampler.copies, functions)
+        weights = source.references(generator(seed, Purpose.REFERENCES), plan.sampler.copies, functions)
         counts = functions.get(weights).T.astype(int).tolist()
     paths: list[Floats] = []
     for block in range(plan.blocks):
         count = min(plan.block, plan.paths - len(paths))
-        streams = plan.sampler.draw(np.random.default_rng([seed, blocks.MAIN, block]), count, functions)
+        streams = plan.sampler.draw(generator(seed, Purpose.MAIN, block), count, functions)
         ties = functions.get(streams.coins)
         for p, stream in enumerate(streams.points.tolist()):
             values = []

@@ -245,7 +245,8 @@ def test_the_last_threshold_alone_breaks_the_law() -> None:
         def fit(self, reference: Any, **options: Any) -> Self:
             super().fit(reference, **options)
             fitted = self._ready()
-            fitted.calibration = replace(fitted.calibration, thresholds=fitted.calibration.thresholds[-1:])
+            steady = replace(fitted.calibration, thresholds=fitted.calibration.thresholds[-1:])
+            self._deploy(replace(fitted, calibration=steady))
             return self
 
     evidence = measure(

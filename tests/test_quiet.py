@@ -19,7 +19,7 @@ from tocsin.baselines import ScanB
 from tocsin.calibration.result import LEVEL
 from tocsin.compute.arrays import Int64Array
 from tocsin.quiet import FEWEST_TIMES, SUSPICIOUS, QuietRun, geometric_quantiles, run_quietly
-from tocsin.watching import Start
+from tocsin.state import Start
 
 RARE = 1e-6
 

@@ -6,26 +6,26 @@ import math
 import os
 from copy import copy
 from dataclasses import replace
+from threading import RLock
 from typing import Any, Self
 
 import numpy as np
 
 from tocsin import compute, storage, validation
-from tocsin.calibration.normalise import hashed
 from tocsin.calibration.result import Calibration
-from tocsin.compute.arrays import BoolArray, Float64Array, Int64Array
+from tocsin.compute.arrays import BoolArray, Float64Array, Int64Array, UInt64Array
 from tocsin.detector import Detector, places_of
 from tocsin.errors import InputError
 from tocsin.explanation import Explanation
 from tocsin.outcomes import Outcome, Outcomes
 from tocsin.samplers import InBlocks, Singly, Source
+from tocsin.seeds import Purpose, generator
+from tocsin.state import Fitted, Run
+from tocsin.statistics.base import Points, snapshot
 from tocsin.statistics.mmd_bank import GaussianBank
 from tocsin.statistics.mmd_gaussian import GaussianLive
-from tocsin.watching import Fitted
+from tocsin.watching import content_of, fitted_of, taken_in
 from tocsin.wording import counted
-
-BANK = 12
-"""What a seed is for, among the parts of a detector's life."""
 
 STARTS, STARTS_PER_STREAM, MOST_TRIES = 1024, 16, 1000
 """Quiet windows of reference points, drawn once, that runs begin with: at most, and for each stream if there are few
@@ -63,22 +63,17 @@ class DetectorBank:
         count = validation.positive_integer("streams", streams)
         if count is None:
             raise InputError("streams=None: say how many streams the bank watches.")
-        self._fitted, live = detector._ready(), gaussian_of(detector)
+        live = gaussian_of(detector)
         # A copy: the detector may be fitted anew, or get other options.
         self.detector, self.streams, self.ert_bank = copy(detector), count, ert_bank
-        self._calibration = aimed_at_all(self._fitted, count, ert_bank, "ert_bank", "stream")
-        self._windows = GaussianBank(live, count)
+        self._fitted = aimed_at_all(fitted_of(detector), count, ert_bank, "ert_bank", "stream")
+        self._windows, self._lock = GaussianBank(live, count), RLock()
         self._time, self._run, self._rang = (np.zeros(count, np.int64) for _ in range(3))
-        self._heard = np.zeros((count, 2))  # statistic and channel of each stream's alarm
+        self._heard = np.zeros((count, 3))  # statistic, threshold and channel of each stream's alarm
         self._starts = None
         if self._fitted.start == "warm":
-            self._starts = quiet_starts(
-                self._fitted,
-                live,
-                self._calibration,
-                min(STARTS, STARTS_PER_STREAM * count),
-                np.random.default_rng([self._fitted.seed, BANK]),
-            )
+            rng = generator(self._fitted.seed, Purpose.BANK_STARTS)
+            self._starts = quiet_starts(self._fitted, live, min(STARTS, STARTS_PER_STREAM * count), rng)
         self._begin(np.arange(count))
 
     # Watching
@@ -95,59 +90,58 @@ class DetectorBank:
         reset_on_alarm
             Whether streams that ring start a new run.
         """
-        fitted, chosen = self._fitted, self._named(streams)
-        points = self.detector._taken_in(fitted, block)
+        chosen = self._named(streams)
+        points = taken_in(self._fitted, block)
         if len(points) != len(chosen):
             raise InputError(
                 f"The block has {counted(len(points), 'row')} for {counted(len(chosen), 'stream')}; it must have one "
                 "for each. To update some of the streams, name them: update(block, streams=[...])."
             )
-        channels = fitted.live.channels
+        with self._lock:
+            return self._step(chosen, points, reset_on_alarm=reset_on_alarm)
+
+    def _step(self, chosen: Int64Array, points: Points, *, reset_on_alarm: bool) -> Outcomes:
         # Ctrl-C in the middle of a step waits for its end, so that all streams have made it.
-        values, interrupted = np.empty((0, len(channels))), None
+        values, interrupted = np.empty((0, len(self._fitted.channels))), None
         if len(chosen):
             values, interrupted = self._windows.step(chosen, points)
         self._time[chosen] += 1
-        time = self._time[chosen]
-        test = time if fitted.start == "warm" else time - fitted.windows[-1]
-        threshold = self._calibration.thresholds_of(test)
-        coins = hashed(fitted.seed, chosen + 1, self._run[chosen], time)
-        statistic, loudest = fitted.normaliser.statistics(values, coins)
-        statistic = np.where(test >= 0, statistic, np.nan)
-        alarm = statistic > threshold
-        first = alarm & (self._rang[chosen] == 0)
-        self._rang[chosen[first]] = time[first]
-        self._heard[chosen[first]] = np.column_stack([statistic[first], loudest[first]])
+        outcomes = self._fitted.rule(values, _coins_of(chosen), self._run[chosen], self._time[chosen])
+        first = outcomes.alarm & (self._rang[chosen] == 0)
+        self._rang[chosen[first]] = outcomes.time[first]
+        heard = outcomes.statistic, outcomes.threshold, outcomes.loudest
+        self._heard[chosen[first]] = np.column_stack([part[first] for part in heard])
         if reset_on_alarm:
-            self.reset(chosen[alarm])
+            self.reset(chosen[outcomes.alarm])
         if interrupted is not None:
             raise interrupted
-        return Outcomes(time, alarm, statistic, threshold, loudest, channels, self._calibration.curve)
+        return outcomes
 
     def reset(self, streams: Any = None) -> None:
         """Start new runs: of all streams, or of those named."""
         chosen = self._named(streams)
-        self._run[chosen] += 1
-        self._begin(chosen)
+        with self._lock:
+            self._run[chosen] += 1
+            self._begin(chosen)
 
     def explain(self, stream: int) -> Explanation:
         """What the alarm of a stream's present run means; see `Detector.explain`. Call it while the window shows it."""
         from tocsin.explaining.alarm import Alarm  # needs scipy, which watching does not
 
         s = int(self._named([stream])[0])
-        place = int(self._run[s]), int(self._time[s])
-        fitted = self._fitted.in_stream(s + 1, *place, self._alarm(s), self._windows.recent(s), self._calibration)
-        return Alarm.of(fitted).explain()
+        with self._lock:
+            place = s + 1, int(self._run[s]), int(self._time[s])
+            run = Run.of_window(self._windows.recent(s), *place, self._alarm(s))
+        return Alarm.of(self._fitted, run).explain()
 
     def _alarm(self, s: int) -> Outcome | None:
         """The alarm of a stream's present run."""
         if not self._rang[s]:
             return None
-        time, (statistic, channel) = int(self._rang[s]), self._heard[s].tolist()
-        test = time if self._fitted.start == "warm" else time - self._fitted.windows[-1]
-        curve, threshold = self._calibration.curve, self._calibration.threshold_of(test)
+        statistic, threshold, channel = self._heard[s].tolist()
+        curve = self._fitted.calibration.curve
         rarity = curve.rarity(statistic) if curve else math.nan
-        return Outcome(time, True, statistic, threshold, rarity, self._fitted.live.channels[int(channel)])
+        return Outcome(int(self._rang[s]), True, statistic, threshold, rarity, self._fitted.channels[int(channel)])
 
     def _named(self, streams: Any) -> Int64Array:
         if streams is None:
@@ -172,7 +166,7 @@ class DetectorBank:
         if self._starts is None:
             self._windows.clear(chosen)
         elif len(chosen):
-            drawn = hashed(self._fitted.seed, chosen + 1, self._run[chosen], np.zeros(len(chosen), np.int64))
+            drawn = self._fitted.rule.coins(_coins_of(chosen), self._run[chosen], np.zeros(len(chosen), np.int64))
             self._windows.copy(chosen, self._starts, (drawn * self._starts.count).astype(np.int64))
 
     # What is known
@@ -180,12 +174,12 @@ class DetectorBank:
     @property
     def calibration_(self) -> Calibration:
         """What the thresholds of each stream rest on."""
-        return self._calibration
+        return self._fitted.calibration
 
     @property
     def thresholds_(self) -> Float64Array:
         """Thresholds of a stream's first, second, ... test; the last holds from then on."""
-        return self._calibration.thresholds.copy()
+        return self.calibration_.thresholds.copy()
 
     @property
     def alarms_(self) -> BoolArray:
@@ -203,9 +197,9 @@ class DetectorBank:
         return self._run.copy()
 
     def __repr__(self) -> str:
-        promise = f"once in {self._calibration.ert:g} observations of each stream"
+        promise = f"once in {self.calibration_.ert:g} observations of each stream"
         if self.ert_bank is not None:
-            promise = f"once in {self.ert_bank:g} steps of all together ({self._calibration.ert:.4g} of each)"
+            promise = f"once in {self.ert_bank:g} steps of all together ({self.calibration_.ert:.4g} of each)"
         rang = int(self.alarms_.sum())
         return f"<DetectorBank of {self.streams} streams, ringing {promise}; on {self._live.compute}; {rang} have rung>"
 
@@ -217,32 +211,38 @@ class DetectorBank:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the bank, its detector and every stream's place included, to one file; whole or not at all."""
-        bank = {
-            "streams": self.streams,
-            "ert_bank": self.ert_bank,
-            "time": self._time,
-            "run": self._run,
-            "rang": self._rang,
-            "heard": self._heard,
-            "windows": self._windows.state(),
-        }
-        storage.write(path, {**self.detector._content(), "kind": type(self).__name__, "bank": bank})
+        with self._lock:
+            bank = {
+                "streams": self.streams,
+                "ert_bank": self.ert_bank,
+                "time": self._time.copy(),
+                "run": self._run.copy(),
+                "rang": self._rang.copy(),
+                "heard": self._heard.copy(),
+                "windows": snapshot(self._windows.state()),
+            }
+        storage.write(path, {**content_of(self.detector), "kind": type(self).__name__, "bank": bank})
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], preprocess: Any = None, **place: Any) -> Self:
         """Read a bank; it goes on where it was saved. preprocess, backend, device: as in `Detector.load`."""
         content = storage.read(path, cls.__name__)
         saved = content["bank"]
-        detector = Detector._of(content, path, None, preprocess, **place)
+        detector = Detector.of_content(content, path, None, preprocess, **place)
         bank = cls(detector, saved["streams"], ert_bank=saved["ert_bank"])
         bank._time, bank._run, bank._rang, bank._heard = (saved[name] for name in ("time", "run", "rang", "heard"))
         bank._windows.resume(saved["windows"])
         return bank
 
 
+def _coins_of(chosen: Int64Array) -> UInt64Array:
+    """Numbers by which streams have coins of their own; 0 is that of a detector alone."""
+    return (chosen + 1).astype(np.uint64)
+
+
 def gaussian_of(detector: Detector) -> GaussianLive:
     """The live statistic of a detector that has no other."""
-    members = detector._ready().live.members
+    members = fitted_of(detector).live.members
     if len(members) == 1 and isinstance(members[0], GaussianLive):
         return members[0]
     names = ", ".join(sorted({channel.statistic for channel in detector.channels_}))
@@ -252,24 +252,17 @@ def gaussian_of(detector: Detector) -> GaussianLive:
     )
 
 
-def quiet_starts(
-    fitted: Fitted[Calibration],
-    live: GaussianLive,
-    calibration: Calibration,
-    count: int,
-    rng: np.random.Generator,
-) -> GaussianBank:
+def quiet_starts(fitted: Fitted[Calibration], live: GaussianLive, count: int, rng: np.random.Generator) -> GaussianBank:
     """Windows of reference points, drawn as null streams are, whose own test is quiet."""
-    starts, waiting = GaussianBank(live, count), np.arange(count)
+    starts, waiting, calibration = GaussianBank(live, count), np.arange(count), fitted.calibration
     source: Source = Singly(len(fitted.reference))
     if calibration.block > 1:
         assert fitted.edges is not None
         source = InBlocks(fitted.edges, calibration.block, calibration.guard)
     for _ in range(MOST_TRIES):
-        drawn = source.distinct(rng, len(waiting), fitted.windows[-1], compute.load("numba"))
+        drawn = source.distinct(rng, len(waiting), fitted.widest, compute.load("numba"))
         values = starts.fill(waiting, fitted.reference, drawn.astype(np.int64), places_of(fitted))
-        statistic, _ = fitted.normaliser.statistics(values, rng.random(len(waiting)))
-        waiting = waiting[statistic > calibration.thresholds[0]]
+        waiting = waiting[~fitted.rule.quiet_at_first(values, rng.random(len(waiting)))]
         if not len(waiting):
             return starts
     raise InputError(
@@ -278,21 +271,23 @@ def quiet_starts(
     )
 
 
-def aimed_at_all(fitted: Fitted[Calibration], count: int, ert: float | None, name: str, one: str) -> Calibration:
+def aimed_at_all(
+    fitted: Fitted[Calibration], count: int, ert: float | None, name: str, one: str
+) -> Fitted[Calibration]:
     """With thresholds for each of `count` streams that keep a promise for all.
 
     name: the user's word for `ert`.  one: for a stream.
     """
-    calibration, widest = fitted.calibration, fitted.windows[-1]
+    calibration = fitted.calibration
     if ert is None:
-        return calibration
+        return fitted
     number = isinstance(ert, int | float | np.integer | np.floating) and not isinstance(ert, bool)
     if not (number and math.isfinite(ert) and ert >= 2):
         raise InputError(
             f"{name}={ert!r} must be a number of observations of each {one} between false alarms of any, at least 2."
         )
     # Streams are quiet together with probability (1 - 1 / each)^count.
-    each = validation.expected_run_time(-1 / math.expm1(math.log1p(-1 / float(ert)) / count), widest)
+    each = validation.expected_run_time(-1 / math.expm1(math.log1p(-1 / float(ert)) / count), fitted.widest)
     if calibration.references == "direct" and each > calibration.nominal:
         raise InputError(
             f"{name}={ert:g} needs an expected run time of {each:.4g} for each of {counted(count, one)}, and the "
@@ -302,4 +297,6 @@ def aimed_at_all(fitted: Fitted[Calibration], count: int, ert: float | None, nam
     if calibration.curve is None or calibration.mode == "fixed":
         raise InputError(f"{name} needs a detector that keeps a promise: fit it with calibration='steady'.")
     aimed = replace(calibration.aimed_at(each), ert=each, guarantee=None)
-    return aimed if calibration.guarantee is None else aimed.guaranteed(calibration.guarantee)
+    if calibration.guarantee is not None:
+        aimed = aimed.guaranteed(calibration.guarantee)
+    return replace(fitted, calibration=aimed)

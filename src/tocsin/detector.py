@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Literal, Self, get_args
 
 import numpy as np
@@ -15,22 +16,24 @@ from tocsin.cluster import joined
 from tocsin.compute.arrays import Int64Array
 from tocsin.errors import InputError
 from tocsin.explanation import Explanation
-from tocsin.fitting import START, Fit, windows_for
+from tocsin.fitting import Fit, windows_for
 from tocsin.intake import Learned, Represented, learn, learn_represented
 from tocsin.representations import restore
 from tocsin.samplers import InBlocks, Sampler
+from tocsin.seeds import Purpose, generator
+from tocsin.state import Fitted, Run, Start
 from tocsin.statistics.base import Parts, Statistic, choose
 from tocsin.statistics.family import LiveFamily
 from tocsin.statistics.mmd import MMD
 from tocsin.tables import Kind
-from tocsin.watching import Fitted, Start, Watcher
+from tocsin.watching import Watcher, now
 
 MOST_STARTS = 10_000
 
 
 def _warm_window(fitted: Fitted[Calibration], rng: np.random.Generator) -> Int64Array:
     """Reference points to start with, drawn as null streams are, and after them their neighbours within the guard."""
-    widest, block, guard = fitted.windows[-1], fitted.calibration.block, fitted.calibration.guard
+    widest, block, guard = fitted.widest, fitted.calibration.block, fitted.calibration.guard
     if block == 1:
         return rng.choice(len(fitted.reference), widest, replace=False)
     assert fitted.edges is not None
@@ -227,8 +230,7 @@ class Detector(Watcher[Calibration]):
                 cluster=executor,
             )
             fitted = fit.run(learned, progress)
-        self._begin(fitted, run=0)
-        self._fitted, self._computed_by = fitted, f"; computed by {fit.functions}"
+        self._deploy(fitted)
         return self
 
     def _learn(
@@ -266,26 +268,22 @@ class Detector(Watcher[Calibration]):
         """
         from tocsin.explaining.alarm import Alarm  # needs scipy, which watching does not
 
-        return Alarm.of(self._ready()).explain()
+        return Alarm.of(*now(self)).explain()
 
     # Starting
 
-    def _begin(self, fitted: Fitted[Calibration], run: int) -> None:
-        super()._begin(fitted, run)
+    def _begin(self, fitted: Fitted[Calibration], number: int) -> Run:
         if fitted.start == "cold":
-            return
+            return super()._begin(fitted, number)
         # The prepended window of the paper: reference points, drawn until the test that they alone make is quiet.
-        rng = np.random.default_rng([fitted.seed, START, run])
-        places = places_of(fitted)
+        rng, places = generator(fitted.seed, Purpose.START, number), places_of(fitted)
         for _ in range(MOST_STARTS):
             chosen = _warm_window(fitted, rng)
             points, own = choose(fitted.reference, chosen), None if places is None else places[chosen]
-            channels = fitted.live.advance(fitted.live.observe(points, own), 0, fitted.windows[-1])[-1:]
-            statistic, _ = fitted.normaliser.statistics(channels, rng.random(1))
-            if statistic[0] <= fitted.calibration.thresholds[0]:
-                fitted.begun_with = choose(points, np.arange(fitted.windows[-1]))
-                return
-            fitted.live.clear()
+            windows = fitted.live.begin(number)
+            values = fitted.live.advance(windows, fitted.live.observe(points, own), 0, fitted.widest)[-1:]
+            if fitted.rule.quiet_at_first(values, rng.random(1))[0]:
+                return Run.begun(windows, fitted.widest, number, choose(points, np.arange(fitted.widest)))
         raise InputError(
             f"{MOST_STARTS} windows drawn from the reference all rang at once, so no quiet start exists: ert="
             f"{fitted.calibration.ert:g} is too small for this reference. Ask for a longer one, or start='cold'."
@@ -314,10 +312,10 @@ class Detector(Watcher[Calibration]):
         """
         place = {"backend": backend, "device": device}
         given = {name: value for name, value in place.items() if value is not None}
-        return cls._of(storage.read(path, cls.__name__), path, statistic, preprocess, **given)
+        return cls.of_content(storage.read(path, cls.__name__), path, statistic, preprocess, **given)
 
     @classmethod
-    def _of(
+    def of_content(
         cls,
         content: storage.Content,
         path: str | os.PathLike[str],
@@ -325,16 +323,18 @@ class Detector(Watcher[Calibration]):
         preprocess: Any = None,
         **place: Any,
     ) -> Self:
+        """The same from what a file holds of it, `path` being its name; a bank's file holds a detector too."""
         options = {**content["options"], **place}
         detector = cls(**options, statistic=statistic or content["statistic"], preprocess=preprocess)
         names = [statistic.name for statistic in detector._statistics()]
         if names != content["names"]:
             raise InputError(f"{path} was fitted with {content['names']}, and {names} are given; give the same.")
         detector._go_on(content)
-        fitted = detector._ready()
-        if isinstance(fitted.intake, Represented):
-            fitted.intake = Represented.by(restore(fitted.intake.parts, preprocess))
-            detector.preprocess = fitted.intake.representation
+        intake = detector._ready().intake
+        if isinstance(intake, Represented):
+            represented = Represented.by(restore(intake.parts, preprocess))
+            detector.preprocess = represented.representation
+            detector._deploy(replace(detector._ready(), intake=represented), detector._run)
         elif preprocess is not None:
             raise InputError(f"{path} was made without a preprocess step; leave it out.")
         return detector
@@ -342,7 +342,6 @@ class Detector(Watcher[Calibration]):
     def _description(self) -> Parts:
         return {"names": [statistic.name for statistic in self._statistics()], "statistic": self.statistic}
 
-    def _restore(self, parts: Parts, windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
-        return LiveFamily(
-            [member.restore(parts[str(i)], windows, functions) for i, member in enumerate(self._statistics())]
-        )
+    def _restore(self, parts: list[Parts], windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
+        members = zip(self._statistics(), parts, strict=True)
+        return LiveFamily([member.restore(own, windows, functions) for member, own in members])

@@ -24,12 +24,10 @@ from tocsin.execution import Executor, OneAtATime, Threads
 from tocsin.intake import Learned
 from tocsin.progress import Progress, progress_bar
 from tocsin.samplers import Blocks, DrawnStreams, InBlocks, Independent, Sampler, Singly, Source
+from tocsin.seeds import Purpose, generator
+from tocsin.state import Fitted, Start
 from tocsin.statistics.base import NullPaths, Points, Setting, Statistic, choose
 from tocsin.statistics.family import PreparedFamily
-from tocsin.watching import Fitted, Start
-
-PREPARE, REFERENCES, START, ATOMS, ORDER, REALITY = 3, 4, 5, 6, 8, 9
-"""Which part of a detector's life a seed is for (1, 2, 7 and 10 are the calibration's)."""
 
 ATOM_WINDOWS = 10_000
 """Windows drawn to see whether a discrete reference gives its statistics atoms that matter."""
@@ -122,7 +120,7 @@ class Fit:
                 warnings.warn(_chosen_blocks(calibration), DependenceWarning, stacklevel=3)
         return Fitted(
             live, normaliser, calibration, fit.windows, learned.intake, reference.points, kept, fit.start, fit.seed,
-            reference.edges, learned.rows[reference.rows], simulation.rang,
+            fit.functions, reference.edges, learned.rows[reference.rows], simulation.rang,
         )  # fmt: skip
 
     def _executors(self, prepared: PreparedFamily) -> tuple[Executor, Executor]:
@@ -144,7 +142,7 @@ class Fit:
     def _split(self, everything: Points, groups: Int64Array, tensor: Any) -> Reference:
         aside = [statistic.holds_out(len(everything), self.windows) for statistic in self.statistics]
         validation.enough_points(len(everything), sum(aside), self.windows)
-        order = np.random.default_rng([self.seed, PREPARE]).permutation(len(everything))
+        order = generator(self.seed, Purpose.PREPARE).permutation(len(everything))
         *held_out, kept = (np.sort(piece) for piece in np.split(order, np.cumsum(aside)))
         edges = np.unique(np.searchsorted(kept, groups))
         if tensor is not None:
@@ -153,7 +151,7 @@ class Fit:
         return Reference(choose(everything, kept), kept, edges, held, tensor)
 
     def _prepare(self, reference: Reference, guard: int, report: Progress) -> PreparedFamily:
-        rng = np.random.default_rng([self.seed, PREPARE, 1])
+        rng = generator(self.seed, Purpose.PREPARE, 1)
         setting = Setting(self.windows, self.functions, Threads(self._workers), rng, report, guard, reference.tensor)
         members = zip(self.statistics, reference.held_out, strict=True)
         prepared = [member.prepare(reference.points, own, setting) for member, own in members]
@@ -164,7 +162,7 @@ class Fit:
     def _dependence(self, prepared: PreparedFamily, edges: Int64Array) -> float | None:
         if not prepared.compares_points:
             return None
-        return dependence(prepared.similarity, edges, self.windows[-1], np.random.default_rng([self.seed, ORDER]))
+        return dependence(prepared.similarity, edges, self.windows[-1], generator(self.seed, Purpose.ORDER))
 
     def _decided(self, p_value: float | None, count: int) -> Fit:
         """With a sampler, and with windows that leave room for enough blocks."""
@@ -214,7 +212,7 @@ class Fit:
     def _length(self, prepared: PreparedFamily, edges: Int64Array) -> InBlocks:
         """Blocks as long as the memory of the reference and the windows ask for, whether or not enough of them fit."""
         count = int(edges[-1])
-        found = memory(prepared.similarity, edges, np.random.default_rng([self.seed, ORDER, 1]))
+        found = memory(prepared.similarity, edges, generator(self.seed, Purpose.ORDER, 1))
         length = max(found.block, min(BLOCK_WINDOWS * self.windows[-1], count // FEWEST_BLOCKS), 1)
         return InBlocks(edges, length, min(found.reach, count // FEWEST_GUARDS))
 
@@ -235,7 +233,7 @@ class Fit:
         )
         if plan.references != "direct" or source.length > 1 or not isinstance(plan.sampler, DrawnStreams):
             return plan
-        weights = source.references(np.random.default_rng([self.seed, REFERENCES]), LAWS, self.functions)
+        weights = source.references(generator(self.seed, Purpose.REFERENCES), LAWS, self.functions)
         counts = self.functions.get(weights).astype(np.int64)
         laws = np.stack([np.repeat(np.arange(source.count, dtype=np.int32), own) for own in counts.T])
         return replace(plan, sampler=replace(plan.sampler, laws=laws))
@@ -243,7 +241,7 @@ class Fit:
     def _has_atoms(self, prepared: PreparedFamily, source: Source) -> bool:
         """Whether ties decide alarms, judged by windows drawn from the reference."""
         sampler = DrawnStreams(source, self.windows[-1], copies=1)
-        streams = sampler.draw(np.random.default_rng([self.seed, ATOMS]), ATOM_WINDOWS, self.functions)
+        streams = sampler.draw(generator(self.seed, Purpose.ATOMS), ATOM_WINDOWS, self.functions)
         return atom_in_tail(self.functions.get(prepared.direct_paths()(streams)[:, :, 0]), 1 / self.ert)
 
     def _null_paths(self, prepared: PreparedFamily, plan: Plan) -> tuple[NullPaths, Int64Array | None]:
@@ -252,12 +250,12 @@ class Fit:
         if plan.references == "direct":
             return prepared.direct_paths(), None
         if isinstance(plan.sampler, DrawnStreams):
-            rng = np.random.default_rng([self.seed, REFERENCES])
+            rng = generator(self.seed, Purpose.REFERENCES)
             weights = source.references(rng, plan.sampler.copies, self.functions)
             if plan.spread:
                 weights = with_reflections(weights, self.functions)
             return prepared.bootstrap_paths(weights), None
-        rng = np.random.default_rng([self.seed, PREPARE, 2])
+        rng = generator(self.seed, Purpose.PREPARE, 2)
         left_out = self.functions.get(source.distinct(rng, 1, plan.sampler.length, self.functions))[0]
         return prepared.split_paths(), np.delete(np.arange(source.count), left_out)
 
@@ -279,7 +277,7 @@ class Fit:
         levels = calibration.thresholds[np.minimum(test, len(calibration.thresholds) - 1)]
         size = min(plan.block, REALITY_PATHS)
         for block in range(-(-REALITY_PATHS // size)):
-            streams = sampler.draw(np.random.default_rng([self.seed, REALITY, block]), size, self.functions)
+            streams = sampler.draw(generator(self.seed, Purpose.REALITY, block), size, self.functions)
             paths = normaliser.paths(null(streams), streams.coins[:, : len(levels)], self.functions)
             rang, made = self.functions.first_passages(paths, levels, 0)
             alarms, tests = alarms + int(rang.sum()), tests + int(made.sum())

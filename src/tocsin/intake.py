@@ -14,6 +14,7 @@ from tocsin.compute.arrays import Float64Array, Int64Array
 from tocsin.errors import InputError
 from tocsin.representations import Representation, adapt, restore
 from tocsin.representations.batches import count_of, rows_at
+from tocsin.seeds import Purpose, generator
 from tocsin.statistics.base import Points
 from tocsin.tables import (
     Columns,
@@ -33,9 +34,6 @@ from tocsin.tables import (
 
 PIECES = 20
 """Parts that a reference is cut into, some of which a representation is fitted to."""
-
-REPRESENTATION = 11
-"""What a seed is for, among the parts of a detector's life."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +70,7 @@ def learn_represented(
     rows, labels = np.arange(count), validation.group_labels(groups, count)
     if representation.needs_fitting:
         pieces = np.arange(count) * PIECES // max(count, 1)
-        chosen = np.random.default_rng([seed, REPRESENTATION]).permutation(PIECES)[: max(round(share * PIECES), 1)]
+        chosen = generator(seed, Purpose.REPRESENTATION).permutation(PIECES)[: max(round(share * PIECES), 1)]
         aside = np.isin(pieces, chosen)
         representation = representation.fit(rows_at(reference, np.flatnonzero(aside)), seed, progress)
         rows, labels = np.flatnonzero(~aside), labels + np.cumsum(aside)

@@ -1,6 +1,6 @@
 """The `.tocsin` file: a zip of one JSON description and plain NumPy arrays. No pickle, so opening one runs no code.
 
-    tocsin.json    {"format": "tocsin", "version": 3, ...}
+    tocsin.json    {"format": "tocsin", "version": 4, ...}
     0.npy, ...     the arrays that it refers to as {"$array": 0}
 
 The zip carries a checksum per member; a damaged file is refused, never half read.
@@ -34,7 +34,7 @@ from tocsin.tables import Column, Columns
 
 T = TypeVar("T")
 
-VERSION = 3
+VERSION = 4
 DESCRIPTION = "tocsin.json"
 CLASSES: dict[str, Any] = {
     kind.__name__: kind
@@ -154,6 +154,8 @@ def _read(path: str | os.PathLike[str]) -> Content:
                     f"{path} was written in version {description['version']} of the file format, and this Tocsin reads "
                     f"up to {VERSION}. Upgrade Tocsin, or fit the detector again."
                 )
+            if int(description["version"]) == 3 and description["kind"] == "Detector":
+                _from_version_3(description)
             if int(description["version"]) < VERSION:
                 raise StorageError(
                     f"{path} was written by an earlier Tocsin, in version {description['version']} of the file format, "
@@ -175,6 +177,15 @@ def _read(path: str | os.PathLike[str]) -> Content:
     except OSError as error:
         raise StorageError(f"Cannot read {path}: {error.strerror}.") from error
     return Content(path, description, arrays)
+
+
+def _from_version_3(description: dict[str, Any]) -> None:
+    """What changes as a detector watches stood among what `fit` makes, and apart from its windows."""
+    live, state, fitted = (description[name]["items"] for name in ("live", "state", "fitted"))
+    run = {name: fitted.pop(name) for name in ("time", "alarm", "recent", "begun_with")}
+    run |= {"number": fitted.pop("run"), "windows": list(state.values())}
+    del description["state"], fitted["stream"]
+    description |= {"version": VERSION, "live": list(live.values()), "run": {"items": run}}
 
 
 def _encode(node: Any, arrays: list[Any]) -> Any:

@@ -237,8 +237,11 @@ def _number(name: str, value: Any) -> float:
 def _numbers(values: Any) -> Float64Array:
     try:
         array = plain_array(values)
+        # In one layout, and writeable: compiled functions would be compiled anew for any other.
+        if array.dtype == np.float64 and array.flags.carray:
+            rows: Float64Array = array
+            return rows
         if array.dtype.kind in "biuf":
-            # In one layout, and writeable: compiled functions would be compiled anew for any other.
             return np.require(array, np.float64, ["C", "W"])
     except ValueError:
         pass
@@ -300,7 +303,8 @@ def _of_width(array: Float64Array, width: int) -> Float64Array:
 def _finite(array: Float64Array, what: str) -> Float64Array:
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(array.sum()):  # the quickest way to see that all are
-            return array
+            rows: Float64Array = array
+            return rows
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         row, column = bad[0]

@@ -2,126 +2,41 @@
 
 from __future__ import annotations
 
-import math
 import os
-from collections import deque
-from collections.abc import Hashable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field, fields, replace
+from copy import copy
+from dataclasses import fields, replace
 from inspect import signature
-from typing import Any, ClassVar, Generic, Literal, Self, TypeVar
+from threading import RLock
+from typing import Any, ClassVar, Generic, Self, TypeVar
 
 import numpy as np
 
 from tocsin import compute, storage, validation
-from tocsin.calibration.normalise import Normaliser, coin, coins
 from tocsin.calibration.result import Thresholds
-from tocsin.compute.arrays import Float64Array, Int32Array, Int64Array
+from tocsin.compute.arrays import Float64Array
 from tocsin.errors import InputError, NotFittedError
 from tocsin.intake import Intake, Rows
 from tocsin.outcomes import Outcome, Outcomes
-from tocsin.statistics.base import Channel, Parts, Points, snapshot
+from tocsin.state.fitted import C, Fitted
+from tocsin.state.rule import ALONE
+from tocsin.state.run import Run
+from tocsin.statistics.base import Channel, Parts, Points
 from tocsin.statistics.family import LiveFamily
 
-Start = Literal["warm", "cold"]
-C = TypeVar("C", bound=Thresholds)
+W = TypeVar("W", bound="Watcher[Any]")
 
 SHORTEST_PIECE = 32
 """Observations tested at once after a reset; twice as many each time, since what follows an alarm is tested again."""
 
-
-RECENT_WINDOWS = 2
-"""Points that are remembered, in widest windows: a change may have begun before the window that tells of it."""
-
-
-@dataclass
-class Fitted(Generic[C]):
-    """Everything that `fit` makes. Of it only `live`, `run`, `time`, `alarm`, `recent` and `begun_with` change.
-
-    intake: how observations become points.  reference: points in use.  kept: those that live windows are compared with,
-        if not all.  edges: of groups of the reference.  rows: which of the observations given these points are.
-    rang: null windows that rang, as places in the reference; an explanation is judged by them.
-    recent: the latest points of this run.  begun_with: points that stood before them when it began, if any.
-    stream: in a bank, 1 for the first, and so on; a detector alone is stream 0.
-    known: what explanations have learned from the reference; copies share it, and files do without.
-    """
-
-    live: LiveFamily
-    normaliser: Normaliser
-    calibration: C
-    windows: tuple[int, ...]
-    intake: Intake
-    reference: Points
-    kept: Int64Array | None
-    start: Start
-    seed: int
-    edges: Int64Array | None = None
-    rows: Int64Array | None = None
-    rang: Int32Array | None = None
-    run: int = 0
-    time: int = 0
-    alarm: Outcome | None = None
-    recent: deque[Any] = field(default_factory=deque)
-    begun_with: Points | None = None
-    stream: int = 0
-    known: dict[Hashable, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        self.recent = deque(self.recent, maxlen=RECENT_WINDOWS * self.windows[-1])
-
-    def in_stream(
-        self, stream: int, run: int, time: int, alarm: Outcome | None, window: Float64Array, calibration: C
-    ) -> Fitted[C]:
-        """A copy that stands where one of many streams does, whose window holds these points, to explain its alarm."""
-        begun = max(len(window) - time, 0)
-        return replace(
-            self,
-            calibration=calibration,
-            run=run,
-            time=time,
-            alarm=alarm,
-            recent=deque(window[begun:]),
-            begun_with=window[:begun] if begun else None,
-            stream=stream,
-        )
-
-    def remember(self, points: Points) -> None:
-        """Keep the latest points, apart from arrays that may change."""
-        if hasattr(points, "is_cuda"):
-            points = validation.plain_array(points[-self.recent.maxlen :])  # type: ignore[operator]
-        if len(points) == 1:
-            point = points[0]
-            self.recent.append(point.copy() if isinstance(point, np.ndarray) else point)
-            return
-        latest = points[-self.recent.maxlen :] if len(points) else points  # type: ignore[operator]
-        self.recent.extend(latest.copy())
-
-
-class _Checkpoint:
-    """What changes as a detector watches, as it is now."""
-
-    def __init__(self, fitted: Fitted[Any]) -> None:
-        self._kept = fitted.run, fitted.time, fitted.alarm, fitted.recent.copy(), snapshot(fitted.live.state())
-
-    def restore(self, fitted: Fitted[Any]) -> None:
-        """Back to then."""
-        fitted.run, fitted.time, fitted.alarm, fitted.recent, state = self._kept
-        fitted.live.resume(state)
-
-
-@contextmanager
-def _all_or_nothing(fitted: Fitted[Any]) -> Iterator[None]:
-    """If a user's function fails, or is interrupted, the detector is as it was."""
-    before = _Checkpoint(fitted)
-    try:
-        yield
-    except BaseException:
-        before.restore(fitted)
-        raise
+NOT_IN_FILES = ("live", "functions", "known")
+"""Of what a fit makes: made anew from the parts of statistics, from the options, or when it is wanted."""
 
 
 class Watcher(Generic[C]):
-    """A detector without its `fit`."""
+    """A detector without its `fit`.
+
+    Threads may share one: observations are taken in one at a time, none is lost, and in which order is up to them.
+    """
 
     options: ClassVar[tuple[str, ...]]
     """Arguments of the constructor that a file holds."""
@@ -129,8 +44,9 @@ class Watcher(Generic[C]):
     backend: compute.Backend
     device: str | None = None
     _fitted: Fitted[C] | None = None
-    _computed_by: str = ""
-    """For `repr`: which backend, on which device."""
+    _run: Run
+    _lock: RLock
+    """Held while the run changes, or is looked at as a whole; there is one, and a run, as soon as it is fitted."""
 
     # Options
 
@@ -152,47 +68,37 @@ class Watcher(Generic[C]):
 
     def update(self, x: Any) -> Outcome:
         """Take in one observation and test."""
-        fitted = self._ready()
-        point = fitted.intake.one(x)
-        values = compute.on_host(fitted.live.advance(fitted.live.observe(point, None), 0, 1))
-        fitted.time += 1
-        fitted.remember(point)
-        test = fitted.time if fitted.start == "warm" else fitted.time - fitted.windows[-1]
-        if test < 0:
-            return Outcome(fitted.time, False, math.nan, math.nan, math.nan, None)
-        statistic, loudest = fitted.normaliser.statistic(values[0], coin(fitted.seed, fitted.run, fitted.time))
-        threshold, curve = fitted.calibration.threshold_of(test), fitted.calibration.curve
-        outcome = Outcome(
-            fitted.time,
-            statistic > threshold,
-            statistic,
-            threshold,
-            curve.rarity(statistic) if curve else math.nan,
-            fitted.live.channels[loudest],
-        )
-        if outcome.alarm and fitted.alarm is None:
-            fitted.alarm = outcome
-        return outcome
+        with self._held:
+            fitted = self._ready()
+            point = fitted.intake.one(x)
+            observed = fitted.live.observe(point, None)
+            # A user's function may fail, and the run must not have moved then.
+            run = self._run.copy() if fitted.live.may_fail else self._run
+            values = fitted.live.advance(run.windows, observed, 0, 1)
+            outcome = fitted.rule.one(values, run.number, run.time + 1)
+            run.time += 1
+            run.remember(point)
+            if outcome.alarm and run.alarm is None:
+                run.alarm = outcome
+            self._run = run
+            return outcome
 
     def update_many(self, block: Any, *, reset_on_alarm: bool = False) -> Outcomes:
         """Take in a block of observations, in order: the same outcomes as repeated `update`, at array speed.
 
-        With `reset_on_alarm` a new run starts after each alarm, as `reset` would do.
+        With `reset_on_alarm` a new run starts after each alarm, as `reset` would do. Whatever goes wrong, or interrupts
+        it, all of the block is taken in or nothing.
         """
-        fitted = self._ready()
-        points = self._taken_in(fitted, block)
-        observed = fitted.live.observe(points, None) if len(points) else None
-        if not reset_on_alarm:
-            return self._advance(fitted, points, observed, 0, len(points))
-        with _all_or_nothing(fitted):
-            return self._advance_with_resets(fitted, points, observed)
-
-    @staticmethod
-    def _taken_in(fitted: Fitted[C], block: Any) -> Points:
-        """Points, on the GPU if they are there and are compared there."""
-        if getattr(block, "is_cuda", False) and isinstance(fitted.intake, Rows) and fitted.live.takes_tensors:
-            return validation.tensor_rows(block, fitted.intake.width)
-        return fitted.intake.many(block)
+        with self._held:
+            fitted, run = self._ready(), self._run.copy()
+            points = taken_in(fitted, block)
+            observed = fitted.live.observe(points, None) if len(points) else []
+            if reset_on_alarm:
+                outcomes, run = self._advance_with_resets(fitted, run, points, observed)
+            else:
+                outcomes = _advance(fitted, run, points, observed, 0, len(points))
+            self._run = run
+            return outcomes
 
     def update_until_alarm(self, block: Any) -> Outcomes:
         """Take in observations of a block up to the first alarm, the one that rings included.
@@ -200,72 +106,83 @@ class Watcher(Generic[C]):
         The outcomes are as many as were taken in. After an alarm the detector can explain it; after `reset` it can take
         the rest of the block.
         """
-        fitted = self._ready()
-        points = self._taken_in(fitted, block)
-        pieces, position, size = [self._advance(fitted, points, None, 0, 0)], 0, SHORTEST_PIECE
-        with _all_or_nothing(fitted):
+        with self._held:
+            fitted, run = self._ready(), self._run
+            points = taken_in(fitted, block)
+            pieces, position, size = [_advance(fitted, run.copy(), points, [], 0, 0)], 0, SHORTEST_PIECE
             while position < len(points) and not pieces[-1].alarm.any():
-                piece, before = points[position : position + size], _Checkpoint(fitted)
+                piece, ahead = points[position : position + size], run.copy()
                 observed = fitted.live.observe(piece, None)
-                outcomes = self._advance(fitted, piece, observed, 0, len(piece))
+                outcomes = _advance(fitted, ahead, piece, observed, 0, len(piece))
                 rang = np.flatnonzero(outcomes.alarm)
                 if len(rang) and rang[0] < len(piece) - 1:
-                    before.restore(fitted)
-                    outcomes = self._advance(fitted, piece, observed, 0, int(rang[0]) + 1)
+                    ahead = run.copy()
+                    outcomes = _advance(fitted, ahead, piece, observed, 0, int(rang[0]) + 1)
                 pieces.append(outcomes)
-                position, size = position + len(outcomes), 2 * size
-        return Outcomes.join(pieces)
+                run, position, size = ahead, position + len(outcomes), 2 * size
+            self._run = run
+            return Outcomes.join(pieces)
 
-    def _advance_with_resets(self, fitted: Fitted[C], points: Points, observed: Any) -> Outcomes:
-        pieces, position, size = [self._advance(fitted, points, observed, 0, 0)], 0, SHORTEST_PIECE
+    def _advance_with_resets(
+        self, fitted: Fitted[C], run: Run, points: Points, observed: list[Any]
+    ) -> tuple[Outcomes, Run]:
+        pieces, position, size = [_advance(fitted, run, points, observed, 0, 0)], 0, SHORTEST_PIECE
         while position < len(points):
-            piece = self._advance(fitted, points, observed, position, min(position + size, len(points)))
+            piece = _advance(fitted, run, points, observed, position, min(position + size, len(points)))
             size *= 2
             rang = np.flatnonzero(piece.alarm)
             if len(rang):
                 # What was taken in after the alarm is forgotten with the rest of the run.
                 piece, size = piece[: int(rang[0]) + 1], SHORTEST_PIECE
-                self.reset()
+                run = self._begin(fitted, run.number + 1)
             pieces.append(piece)
             position += len(piece)
-        return Outcomes.join(pieces)
+        return Outcomes.join(pieces), run
 
     def reset(self) -> None:
         """Start a new run: forget recent observations and start the clock anew."""
-        fitted = self._ready()
-        with _all_or_nothing(fitted):
-            self._begin(fitted, fitted.run + 1)
+        with self._held:
+            self._run = self._begin(self._ready(), self._run.number + 1)
 
-    def _begin(self, fitted: Fitted[C], run: int) -> None:
-        fitted.run, fitted.time, fitted.alarm = run, 0, None
-        fitted.recent.clear()
-        fitted.live.clear()
+    def _begin(self, fitted: Fitted[C], number: int) -> Run:
+        """A new run."""
+        return Run.begun(fitted.live.begin(number), fitted.widest, number)
 
-    def _advance(self, fitted: Fitted[C], points: Points, observed: Any, start: int, stop: int) -> Outcomes:
-        count, channels = stop - start, fitted.live.channels
-        values = fitted.live.advance(observed, start, stop) if count else np.empty((0, len(channels)))
-        time = np.arange(fitted.time + 1, fitted.time + 1 + count)
-        thresholds = fitted.calibration.thresholds
-        # A warm detector made test 0 before its first observation; a cold one makes it when its windows are full.
-        test = time if fitted.start == "warm" else time - fitted.windows[-1]
-        threshold = np.full(count, thresholds[-1])
-        early = test[: max(len(thresholds) - 1 - int(test[0]), 0)] if count else test
-        threshold[: len(early)] = np.where(early >= 0, thresholds[np.maximum(early, 0)], np.nan)
-        tie_breakers = coins(fitted.seed, fitted.run, fitted.time + 1, count)
-        statistic, loudest = fitted.normaliser.statistics(values, tie_breakers)
-        statistic[: len(early)][early < 0] = np.nan
-        curve = fitted.calibration.curve
-        outcomes = Outcomes(time, statistic > threshold, statistic, threshold, loudest, channels, curve)
-        fitted.time += count
-        fitted.remember(points[start:stop])
-        if fitted.alarm is None and outcomes.alarm.any():
-            fitted.alarm = outcomes[int(np.flatnonzero(outcomes.alarm)[0])]
-        return outcomes
+    def _deploy(self, fitted: Fitted[C], run: Run | None = None) -> None:
+        """Watch with this from now on, at the start of a first run or in this one."""
+        run = self._begin(fitted, 0) if run is None else run
+        if self._fitted is None:
+            self._lock = RLock()
+        with self._lock:
+            self._fitted, self._run = fitted, run
 
     def _ready(self) -> Fitted[C]:
         if self._fitted is None:
             raise NotFittedError("This detector has no reference yet: call fit(reference) first.")
         return self._fitted
+
+    @property
+    def _held(self) -> RLock:
+        self._ready()
+        return self._lock
+
+    @property
+    def _current(self) -> Run:
+        self._ready()
+        return self._run
+
+    # Copies and pickles go their own ways
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = {name: value for name, value in self.__dict__.items() if name != "_lock"}
+        if self._fitted is not None:
+            state["_fitted"], state["_run"] = now(self)
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        if self._fitted is not None:
+            self._lock = RLock()
 
     # What is known after fitting
 
@@ -282,7 +199,7 @@ class Watcher(Generic[C]):
     @property
     def channels_(self) -> tuple[Channel, ...]:
         """The paths that are followed: statistic, window and width of each."""
-        return self._ready().live.channels
+        return self._ready().channels
 
     @property
     def windows_(self) -> tuple[int, ...]:
@@ -307,25 +224,24 @@ class Watcher(Generic[C]):
     @property
     def run_(self) -> int:
         """How many runs came before this one."""
-        return self._ready().run
+        return self._current.number
 
     @property
     def time_(self) -> int:
         """Observations in this run so far."""
-        return self._ready().time
+        return self._current.time
 
     @property
     def alarm_(self) -> Outcome | None:
         """This run's first alarm; None while it is quiet."""
-        return self._ready().alarm
+        return self._current.alarm
 
     @property
     def recent_(self) -> Points:
         """The latest points of this run, oldest first: up to two widest windows of them."""
-        fitted = self._ready()
-        if isinstance(fitted.reference, np.ndarray):
-            return np.array(fitted.recent).reshape(-1, fitted.reference.shape[1])
-        return list(fitted.recent)
+        fitted, run = now(self)
+        recent = list(run.recent)
+        return np.array(recent).reshape(-1, fitted.reference.shape[1]) if fitted.numeric else recent
 
     def __repr__(self) -> str:
         defaults = {name: parameter.default for name, parameter in signature(type(self)).parameters.items()}
@@ -333,59 +249,95 @@ class Watcher(Generic[C]):
         head = f"{type(self).__name__}({', '.join(given)})"
         if self._fitted is None:
             return head
-        fitted = self._fitted
+        fitted, run = self._fitted, self._run
         columns = len(fitted.intake.names)
         shape = f"{len(fitted.reference)} points" + (f" of {columns} columns" if columns else "")
-        channels = len(fitted.live.channels)
-        state = "quiet" if fitted.alarm is None else f"rang at {fitted.alarm.time}"
+        channels = len(fitted.channels)
+        state = "quiet" if run.alarm is None else f"rang at {run.alarm.time}"
         return (
             f"<{head} fitted to {shape}: windows {', '.join(map(str, fitted.windows))}, "
             f"{channels} channel{'s' * (channels > 1)}, threshold {fitted.calibration.threshold:.4g} "
-            f"({fitted.calibration.quality}); time {fitted.time}, {state}{self._computed_by}>"
+            f"({fitted.calibration.quality}); time {run.time}, {state}; computed by {fitted.functions}>"
         )
 
     # Files
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the detector, its place in the stream included, to one file; whole or not at all."""
-        storage.write(path, self._content())
-
-    def _content(self) -> Parts:
-        """What a file holds."""
-        fitted = self._ready()
-        numeric = isinstance(fitted.reference, np.ndarray)
-        return {
-            "kind": type(self).__name__,
-            "options": {name: getattr(self, name) for name in self.options},
-            **self._description(),
-            "fitted": {
-                **{own.name: getattr(fitted, own.name) for own in fields(fitted) if own.name not in ("live", "known")},
-                "recent": np.array(fitted.recent) if fitted.recent and numeric else list(fitted.recent),
-            },
-            "live": fitted.live.parts(),
-            "state": fitted.live.state(),
-        }
+        storage.write(path, content_of(self))
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a detector; it goes on where it was saved, bit for bit."""
         content = storage.read(path, cls.__name__)
-        return cls(**content["options"])._go_on(content)
+        detector = cls(**content["options"])
+        detector._go_on(content)
+        return detector
 
-    def _go_on(self, content: storage.Content) -> Self:
+    def _go_on(self, content: storage.Content) -> None:
         saved = content["fitted"]
-        saved["windows"] = tuple(saved["windows"])
+        windows = saved["windows"] = tuple(saved["windows"])
         functions = compute.load(self.backend, self.device)
-        live = self._restore(content["live"], saved["windows"], functions)
-        self._computed_by = f"; computed by {functions}"
-        live.resume(content["state"])
-        self._fitted = Fitted(live=live, **saved)
-        return self
+        live = self._restore(content["live"], windows, functions)
+        fitted: Fitted[C] = Fitted(live=live, functions=functions, **saved)
+        self._deploy(fitted, Run.restored(content["run"], fitted.widest))
 
     def _description(self) -> Parts:
         """What else a file must hold."""
         return {}
 
-    def _restore(self, parts: Parts, windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
+    def _restore(self, parts: list[Parts], windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
         """The live statistics that `parts` describes."""
         raise NotImplementedError
+
+
+def now(watcher: Watcher[C]) -> tuple[Fitted[C], Run]:
+    """What a detector has learned from its reference, and a copy of where it is in its stream."""
+    with watcher._held:
+        return watcher._ready(), watcher._run.copy()
+
+
+def fitted_of(watcher: Watcher[C]) -> Fitted[C]:
+    """What a detector has learned from its reference."""
+    return watcher._ready()
+
+
+def with_thresholds(watcher: W, calibration: Thresholds) -> W:
+    """A copy at the same place in its stream, with other thresholds."""
+    other = copy(watcher)
+    fitted, run = now(watcher)
+    other._deploy(replace(fitted, calibration=calibration), run)
+    return other
+
+
+def content_of(watcher: Watcher[Any]) -> Parts:
+    """What a file holds of a detector."""
+    fitted, run = now(watcher)
+    return {
+        "kind": type(watcher).__name__,
+        "options": {name: getattr(watcher, name) for name in watcher.options},
+        **watcher._description(),
+        "fitted": {own.name: getattr(fitted, own.name) for own in fields(fitted) if own.name not in NOT_IN_FILES},
+        "live": fitted.live.parts(),
+        "run": run.parts(numeric=fitted.numeric),
+    }
+
+
+def taken_in(fitted: Fitted[Any], block: Any) -> Points:
+    """Observations as points, on the GPU if they are there and are compared there."""
+    if getattr(block, "is_cuda", False) and isinstance(fitted.intake, Rows) and fitted.live.takes_tensors:
+        return validation.tensor_rows(block, fitted.intake.width)
+    return fitted.intake.many(block)
+
+
+def _advance(fitted: Fitted[Any], run: Run, points: Points, observed: list[Any], start: int, stop: int) -> Outcomes:
+    """Let points start..stop, which were observed, enter the windows of a run, and test each."""
+    count = stop - start
+    values = fitted.live.advance(run.windows, observed, start, stop) if count else np.empty((0, len(fitted.channels)))
+    time = np.arange(run.time + 1, run.time + 1 + count)
+    outcomes = fitted.rule(values, ALONE, np.array([run.number]), time)
+    run.time += count
+    run.remember(points[start:stop])
+    if run.alarm is None and outcomes.alarm.any():
+        run.alarm = outcomes[int(np.flatnonzero(outcomes.alarm)[0])]
+    return outcomes

@@ -10,16 +10,17 @@ from typing import Any, Self
 import numpy as np
 
 from tocsin import compute, storage, validation
-from tocsin.calibration.normalise import Normaliser, coins
+from tocsin.calibration.normalise import Normaliser
 from tocsin.calibration.result import Thresholds
 from tocsin.compute.arrays import Array, Float64Array, Int64Array
 from tocsin.errors import InputError
 from tocsin.intake import Rows
 from tocsin.kernels import median_distance
-from tocsin.statistics.base import Channel, Parts
+from tocsin.state import ALONE, Fitted
+from tocsin.statistics.base import Channel, Parts, WindowState
 from tocsin.statistics.family import LiveFamily
 from tocsin.statistics.lsdd import LSDD, MANY, Bumps, bumps_products, choose_regularisation, factor
-from tocsin.watching import Fitted, Watcher
+from tocsin.watching import Watcher
 
 REDRAWS = 2**32
 """Added to the number of a run in the hash that redraws reference points, which is then that of no other hash."""
@@ -131,7 +132,7 @@ class LSDDInc(Watcher[LSDDIncThreshold]):
             # E[D] = (1/n + 1/W) tr(A Cov phi) for n reference points: from n = W, as drawn, to all of them.
             threshold += ((1 / len(values) + 1 / window) / (2 / window) - 1) * mean
         live = LSDDIncLive(bumps, values if self.redraw else values.mean(0, keepdims=True), window, seed)
-        self._fitted = Fitted(
+        fitted = Fitted(
             LiveFamily([live]),
             Normaliser(np.zeros(1), np.ones(1), tie=0.0),
             LSDDIncThreshold(
@@ -148,11 +149,13 @@ class LSDDInc(Watcher[LSDDIncThreshold]):
             None,
             "cold",
             seed,
+            functions,
         )
+        self._deploy(fitted)
         return self
 
-    def _restore(self, parts: Parts, windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
-        saved = parts["0"]
+    def _restore(self, parts: list[Parts], windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
+        saved = parts[0]
         bumps = Bumps(saved["centres"], saved["width"], saved["factor"], functions)
         return LiveFamily([LSDDIncLive(bumps, saved["reference"], windows[0], saved["seed"])])
 
@@ -181,50 +184,40 @@ class LSDDIncLive:
     def __init__(self, bumps: Bumps, reference: Float64Array, window: int, seed: int) -> None:
         self.bumps, self.reference, self.window, self.seed = bumps, reference, window, seed
         self.channels = (Channel("LSDD", window),)
-        self._recent = np.zeros((window - 1, reference.shape[1]))
-        self._filled = np.zeros(1, np.int64)
-        self._run = np.zeros(1, np.int64)
-        self._tests = np.zeros(1, np.int64)
 
     def observe(self, points: Float64Array, own: Int64Array | None) -> Float64Array:
         return self.bumps(points)
 
-    def advance(self, observed: Float64Array, start: int, stop: int) -> Float64Array:
-        filled, window = int(self._filled[0]), self.window
-        values = np.concatenate([self._recent[len(self._recent) - filled :], observed[start:stop]])
+    def begin(self, run: int) -> WindowState:
+        """A run has redraws of its own, whatever the last one had looked at beyond its alarm."""
+        return {"recent": np.zeros((0, self.reference.shape[1])), "run": run, "tests": 0}
+
+    def advance(self, state: WindowState, observed: Float64Array, start: int, stop: int) -> Float64Array:
+        window = self.window
+        values = np.concatenate([state["recent"], observed[start:stop]])
         out = np.full((stop - start, 1), np.nan)
         tests = len(values) - window + 1
         first = stop - start - tests
         compute = self.bumps.compute if tests >= MANY else self.bumps.compute.nearby
-        values, reference = compute.put(values), compute.put(self.reference)
+        there, reference = compute.put(values), compute.put(self.reference)
         for done in range(0, tests, BLOCK):
             count = min(BLOCK, tests - done)
             places = done + np.arange(count)[:, None] + np.arange(window)
-            distances = compute.mean_distances(values, places, reference, self._drawn(count))
-            out[first + done : first + done + count, 0] = distances
-            self._tests += count
-        self._filled[0] = min(len(values), window - 1)
-        self._recent[window - 1 - self._filled[0] :] = compute.get(values[len(values) - self._filled[0] :])
+            drawn = self._drawn(state["run"], state["tests"], count)
+            out[first + done : first + done + count, 0] = compute.mean_distances(there, places, reference, drawn)
+            state["tests"] += count
+        state["recent"] = values[max(len(values) - window + 1, 0) :].copy()
         return out
 
-    def _drawn(self, tests: int) -> Int64Array:
-        """(tests, W) places in the reference: a hash of the run and its tests so far, so that no generator is kept."""
+    def _drawn(self, run: int, tests: int, count: int) -> Int64Array:
+        """(count, W) places in the reference: a hash of the run and its tests so far, so that no generator is kept."""
         if len(self.reference) == 1:
-            return np.zeros((tests, 1), np.int64)
-        uniforms = coins(self.seed, REDRAWS + int(self._run[0]), int(self._tests[0]) * self.window, tests * self.window)
-        return np.asarray((uniforms * len(self.reference)).astype(np.int64).reshape(tests, self.window))
-
-    def clear(self) -> None:
-        # A new run has redraws of its own, whatever the last one had looked at beyond its alarm.
-        self._filled[0] = self._tests[0] = 0
-        self._run += 1
-
-    def state(self) -> Parts:
-        return {"recent": self._recent, "filled": self._filled, "run": self._run, "tests": self._tests}
-
-    def resume(self, state: Parts) -> None:
-        for name, array in self.state().items():
-            array[...] = state[name]
+            return np.zeros((count, 1), np.int64)
+        number = tests * self.window + np.arange(count * self.window)
+        uniforms = self.bumps.compute.nearby.coins(
+            np.uint64(self.seed % 2**64), ALONE, np.array([REDRAWS + run]), number
+        )
+        return np.asarray((uniforms * len(self.reference)).astype(np.int64).reshape(count, self.window))
 
     def parts(self) -> Parts:
         return {

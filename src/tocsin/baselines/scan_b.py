@@ -26,10 +26,11 @@ from tocsin.compute.arrays import Float64Array
 from tocsin.errors import InputError
 from tocsin.intake import Rows
 from tocsin.kernels import Gaussian, ScaledPoints
+from tocsin.state import Fitted
 from tocsin.statistics.base import Parts
 from tocsin.statistics.family import LiveFamily
 from tocsin.statistics.mmd_gaussian import Family, GaussianLive
-from tocsin.watching import Fitted, Watcher
+from tocsin.watching import Watcher
 
 LOWEST = 1.0
 """The approximate run length falls up to about here and grows from here on."""
@@ -150,12 +151,15 @@ class ScanB(Watcher[ScanBThreshold]):
             samples=samples,
         )
         normaliser = Normaliser(np.zeros(1), np.array([math.sqrt(variance)]), tie=0.0)
-        intake = Rows(points.shape[1])
-        self._fitted = Fitted(LiveFamily([live]), normaliser, calibration, (window,), intake, used, None, "cold", seed)
+        fitted = Fitted(
+            LiveFamily([live]), normaliser, calibration, (window,), Rows(points.shape[1]), used, None, "cold", seed,
+            functions,
+        )  # fmt: skip
+        self._deploy(fitted)
         return self
 
-    def _restore(self, parts: Parts, windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
-        return LiveFamily([GaussianLive.restore(parts["0"], windows, functions)])
+    def _restore(self, parts: list[Parts], windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
+        return LiveFamily([GaussianLive.restore(parts[0], windows, functions)])
 
 
 def within_blocks(blocks: Float64Array, width: float) -> float:

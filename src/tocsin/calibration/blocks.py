@@ -16,11 +16,9 @@ from tocsin.calibration.recursion import Records, floors
 from tocsin.compute import Functions
 from tocsin.compute.arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 from tocsin.samplers import Streams
+from tocsin.seeds import Purpose, generator
 
 NullPaths = Callable[[Streams], Float32Array]
-
-PILOT, MAIN, SPREAD = 1, 2, 7
-"""Which part of a calibration a block's seed is for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,12 +36,12 @@ class NullBlocks:
     def streams(self, block: int) -> Streams:
         """As they are drawn; again the same, if asked for again."""
         count = min(self.plan.block, self.plan.paths - block * self.plan.block)
-        return self.plan.sampler.draw(self._rng(MAIN, block), count, self.compute)
+        return self.plan.sampler.draw(self._rng(Purpose.MAIN, block), count, self.compute)
 
     def pilot(self, paths: int, length: int, block: int) -> Float32Array:
         """Short paths of every channel, (channels, paths, tests)."""
         sampler = replace(self.plan.sampler, length=length)
-        return self.null(sampler.draw(self._rng(PILOT, block), paths, self.compute))
+        return self.null(sampler.draw(self._rng(Purpose.PILOT, block), paths, self.compute))
 
     def first_records(self, normaliser: Normaliser, enough: int, block: int) -> tuple[Float64Array, Records]:
         """Before floors are known: the maxima (paths, stretches) that tell them, and all records.
@@ -67,13 +65,13 @@ class NullBlocks:
 
         Both (streams, copies), and from the test `start` on.
         """
-        drawn = self.plan.sampler.draw(self._rng(SPREAD, block), self.compute.SPREAD_STREAMS, self.compute)
+        drawn = self.plan.sampler.draw(self._rng(Purpose.SPREAD, block), self.compute.SPREAD_STREAMS, self.compute)
         streams = replace(drawn, copies=np.tile(copies, (len(drawn.points), 1)))
         rang, tests = self.compute.first_passages(self._paths(normaliser, streams), levels, start)
         return rang.reshape(-1, len(copies)), tests.reshape(-1, len(copies))
 
-    def _rng(self, part: int, block: int) -> np.random.Generator:
-        return np.random.default_rng([self.seed, part, block])
+    def _rng(self, purpose: Purpose, block: int) -> np.random.Generator:
+        return generator(self.seed, purpose, block)
 
     def _paths(self, normaliser: Normaliser, streams: Streams) -> Float64Array:
         return normaliser.paths(self.null(streams), streams.coins[:, : self.plan.tests], self.compute)

@@ -7,8 +7,8 @@ from statistics import NormalDist
 
 import numpy as np
 
-from tocsin.compute import Functions, speaking
-from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array, UInt64Array
+from tocsin.compute import Functions
+from tocsin.compute.arrays import Float32Array, Float64Array
 
 LEAST_TAIL = 1e-4
 """The normalising quantile only balances the channels: it need not be as rare as an alarm."""
@@ -31,10 +31,6 @@ LARGE_ATOM = 2.0
 
 SHORTEST_TAIL, LARGEST_ATOM = 50, 0.5
 """Values that count as the upper tail, at least, and the part of it that one atom may hold and still be ignored."""
-
-RUN_STRIDE, TEST_STRIDE, STREAM_STRIDE = 0xD1342543DE82EF95, 0x9E3779B97F4A7C15, 0xA0761D6478BD642F
-MASK = 2**64 - 1
-MIXERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 
 
 @dataclass(frozen=True)
@@ -74,22 +70,6 @@ class Normaliser:
             channels, self.centre, self.scale, self.tie * coins, self.grid, self.origin
         )
         return path
-
-    def statistics(self, channels: Float64Array, coins: Float64Array) -> tuple[Float64Array, Int64Array]:
-        """(n, channels) of the live stream to the path and the channel that speaks; NaN until windows are full."""
-        values, loudest = speaking(channels, self.centre, self.scale)
-        return self._on_grid(values) + self.tie * coins, loudest
-
-    def statistic(self, channels: Float64Array, coin: float) -> tuple[float, int]:
-        """`statistics` of a single observation."""
-        scores = (channels - self.centre) / self.scale
-        loudest = int(scores.argmax())
-        return float(self._on_grid(scores[loudest])) + self.tie * coin, loudest
-
-    def _on_grid(self, values: Float64Array) -> Float64Array:
-        if not self.grid:
-            return values
-        return np.asarray(np.round((values - self.origin) / self.grid) * self.grid + self.origin)
 
 
 def _origin(values: Float64Array, grid: float) -> float:
@@ -140,41 +120,3 @@ def atom_in_tail(channels: Float32Array, alpha: float) -> bool:
         if longest > LARGEST_ATOM * size:
             return True
     return False
-
-
-def coin(seed: int, run: int, test: int) -> float:
-    """A uniform number for a test of a run: a hash of the three, so that no generator need be kept.
-
-    A counter-based generator (Salmon et al. 2011) with the mixing of splitmix64 (Steele et al. 2014).
-    """
-    x = (seed + run * RUN_STRIDE + (test + 1) * TEST_STRIDE) & MASK
-    x = ((x ^ (x >> 30)) * MIXERS[0]) & MASK
-    x = ((x ^ (x >> 27)) * MIXERS[1]) & MASK
-    return float((x ^ (x >> 31)) >> 11) * 2.0**-53
-
-
-def coins(seed: int, run: int, first: int, count: int) -> Float64Array:
-    """`coin` of the tests first, first + 1, ..."""
-    start = (seed + run * RUN_STRIDE + (first + 1) * TEST_STRIDE) & MASK
-    x = np.arange(count, dtype=np.uint64)
-    x *= np.uint64(TEST_STRIDE)  # wraps around, as it should
-    x += np.uint64(start)
-    return _mixed(x)
-
-
-def hashed(seed: int, stream: Int64Array, run: Int64Array, test: Int64Array) -> Float64Array:
-    """As `coin`, for tests of many streams; stream 0 has the coins of a detector alone."""
-    x = stream.astype(np.uint64) * np.uint64(STREAM_STRIDE)
-    x += run.astype(np.uint64) * np.uint64(RUN_STRIDE)
-    x += (test.astype(np.uint64) + np.uint64(1)) * np.uint64(TEST_STRIDE)
-    x += np.uint64(seed & MASK)
-    return _mixed(x)
-
-
-def _mixed(x: UInt64Array) -> Float64Array:
-    for shift, mixer in zip((30, 27), MIXERS, strict=True):
-        x ^= x >> np.uint64(shift)
-        x *= np.uint64(mixer)
-    x ^= x >> np.uint64(31)
-    x >>= np.uint64(11)
-    return x.astype(np.float64) * 2.0**-53

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 
 import numpy as np
 
 from tocsin.calibration.plan import Mode, References
 from tocsin.calibration.tail import RateCurve
 from tocsin.calibration.uncertainty import Errors, points_to_halve
-from tocsin.compute.arrays import Float64Array, Int64Array
+from tocsin.compute.arrays import Float64Array
 from tocsin.errors import InputError
 
 LEVEL = 0.9
@@ -41,19 +40,6 @@ class Thresholds:
     def threshold(self) -> float:
         """The threshold once the transient is over."""
         return float(self.thresholds[-1])
-
-    def threshold_of(self, test: int) -> float:
-        """The threshold of a test, counted from 0."""
-        return self._listed[min(test, len(self._listed) - 1)]
-
-    def thresholds_of(self, tests: Int64Array) -> Float64Array:
-        """Of many tests; NaN for those before the first, which are not made."""
-        listed = self.thresholds[np.clip(tests, 0, len(self.thresholds) - 1)]
-        return np.where(tests >= 0, listed, np.nan)
-
-    @cached_property
-    def _listed(self) -> list[float]:
-        return [float(threshold) for threshold in self.thresholds]
 
     @property
     def quality(self) -> str:

@@ -31,15 +31,13 @@ from tocsin.errors import InputError
 from tocsin.execution import Executor
 from tocsin.progress import Progress
 from tocsin.samplers import DrawnStreams, SplitStreams
+from tocsin.seeds import Purpose, generator
 
 PILOT_PATHS = 4000
 PILOT_PATHS_OF_ONE_CHANNEL = 200
 
 FIRST_PATHS = 4096
 """Paths that tell which values of the others are too low to matter."""
-
-CONTROLS = 10
-"""The part of a calibration that this seed is for; those of blocks are in `blocks`."""
 
 SEEN_BEYOND, FEWEST_MAXIMA = 10, 100
 """Levels that are passed so many times more rarely than the threshold are read off the simulation too, and the maxima
@@ -210,7 +208,7 @@ class Simulation:
         made = np.full(plan.paths, plan.tests)
         made[path] = test + 1
         # Windows to compare with: those of any test that was made.
-        rng = np.random.default_rng([self.seed, CONTROLS])
+        rng = generator(self.seed, Purpose.CONTROLS)
         which = np.sort(rng.integers(0, made.sum(), CONTROLS_PER_ALARM * len(path)))
         ends = np.cumsum(made)
         other = np.searchsorted(ends, which, side="right")

@@ -19,10 +19,10 @@ from tocsin.detector import Detector
 from tocsin.errors import InputError, ReferenceWarning
 from tocsin.kernels import Gaussian
 from tocsin.samplers import Blocks, Independent, Sampler
+from tocsin.state import Start
 from tocsin.statistics import LSDD, MMD, Landmarks, MeanShift
 from tocsin.statistics.base import Statistic
 from tocsin.tables import OTHERS, Table
-from tocsin.watching import Start
 from tocsin.wording import counted
 
 StatisticName = Literal["mmd", "lsdd", "mean"]

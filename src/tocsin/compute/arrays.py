@@ -18,3 +18,7 @@ UInt64Array = NDArray[np.uint64]
 FARTHEST = 1e15
 """Coordinates in units of the kernel width are cut off here: far enough to be like nothing else, near enough that
 squares of differences stay finite in float32. Any finite observation can be compared, and an extreme one is heard."""
+
+RUN_STRIDE, TEST_STRIDE, STREAM_STRIDE = 0xD1342543DE82EF95, 0x9E3779B97F4A7C15, 0xA0761D6478BD642F
+MIXERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
+"""Of the coins that break ties; see `numpy_.coins`."""

@@ -38,6 +38,12 @@ def exact(function: Callable[P, R]) -> Callable[P, R]:
     return compiled
 
 
+def literal(function: Callable[P, R]) -> Callable[P, R]:
+    """As `exact`, with every operation rounded on its own: the same bits as NumPy's."""
+    compiled: Callable[P, R] = _numba.njit(cache=True, nogil=True)(function)
+    return compiled
+
+
 def _float_of_bits(_: Any, bits: Any) -> Any:
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.bitcast(arguments[0], _ir.FloatType())

@@ -43,13 +43,16 @@ from tocsin.compute.numba_pairs import (
     pair_bootstrap_paths,
     pair_split_paths,
 )
+from tocsin.compute.numba_rule import coins, decide, judge
 
 __all__ = [
     "BLOCK_WORK",
     "ROWS",
     "SPREAD_STREAMS",
     "bumps",
+    "coins",
     "concatenate",
+    "decide",
     "distinct",
     "distinct_streams",
     "exponentials",
@@ -63,6 +66,7 @@ __all__ = [
     "gaussian_row_sums",
     "get",
     "integers",
+    "judge",
     "loudest",
     "mean_distances",
     "pair_advance",

@@ -11,7 +11,19 @@ from itertools import pairwise
 
 import numpy as np
 
-from tocsin.compute.arrays import FARTHEST, Array, Float32Array, Float64Array, Int32Array, Int64Array
+from tocsin.compute.arrays import (
+    FARTHEST,
+    MIXERS,
+    RUN_STRIDE,
+    STREAM_STRIDE,
+    TEST_STRIDE,
+    Array,
+    Float32Array,
+    Float64Array,
+    Int32Array,
+    Int64Array,
+    UInt64Array,
+)
 from tocsin.compute.host import *  # noqa: F403  (arrays and random numbers, as all CPU backends have them)
 
 
@@ -444,6 +456,67 @@ def loudest(
     if grid:
         scores = np.round((scores - origin) / grid) * grid + origin
     return np.asarray(scores + np.repeat(ties, channels.shape[1] // len(ties), axis=0))
+
+
+def coins(seed: np.uint64, stream: UInt64Array, run: Int64Array, time: Int64Array) -> Float64Array:
+    """Uniform numbers for the tests at these times, (n,), of runs of streams, (n,) or (1,): a hash of all three.
+
+    A counter-based generator (Salmon et al. 2011) with the mixing of splitmix64 (Steele et al. 2014). Sums and products
+    wrap around, as they should.
+    """
+    x = (time.astype(np.uint64) + np.uint64(1)) * np.uint64(TEST_STRIDE)
+    x += stream * np.uint64(STREAM_STRIDE) + run.astype(np.uint64) * np.uint64(RUN_STRIDE) + seed
+    for shift, mixer in zip((30, 27), MIXERS, strict=True):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(mixer)
+    return np.asarray(((x ^ (x >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
+
+
+def decide(
+    values: Float64Array,
+    coins: Float64Array,
+    tests: Int64Array,
+    centre: Float64Array,
+    scale: Float64Array,
+    tie: float,
+    grid: float,
+    origin: float,
+    thresholds: Float64Array,
+) -> tuple[Float64Array, Float64Array, Int64Array]:
+    """The alarm rule: statistic, threshold and loudest channel of tests, from channels (n, K); each (n,).
+
+    The statistic is max_k (S^k - centre_k) / scale_k, put on the grid as in `loudest`, plus what the coin adds; a
+    channel that is NaN speaks before all others.
+    tests: numbers of the tests, (n,) or one for all. Those below 0 are not made: NaN.  thresholds: of the first,
+    second, ... test; the last one holds from then on.
+    """
+    scores = (values - centre) / scale
+    loudest = scores.argmax(1)
+    best = scores[np.arange(len(scores)), loudest]
+    if grid:
+        best = np.round((best - origin) / grid) * grid + origin
+    made = np.broadcast_to(tests >= 0, len(scores))
+    limits = thresholds[np.clip(tests, 0, len(thresholds) - 1)]
+    return np.where(made, best + tie * coins, np.nan), np.where(made, limits, np.nan), loudest
+
+
+def judge(
+    values: Float64Array,
+    seed: np.uint64,
+    stream: UInt64Array,
+    run: Int64Array,
+    time: Int64Array,
+    untested: int,
+    centre: Float64Array,
+    scale: Float64Array,
+    tie: float,
+    grid: float,
+    origin: float,
+    thresholds: Float64Array,
+) -> tuple[Float64Array, Float64Array, Int64Array]:
+    """`decide` of observations at these times of their runs, with `coins`; the first `untested` of a run come before
+    its test 0."""
+    drawn = coins(seed, stream, run, time)
+    return decide(values, drawn, time - untested, centre, scale, tie, grid, origin, thresholds)
 
 
 def records(paths: Float64Array, edges: Int64Array, floors: Float64Array) -> tuple[Array, Array, Array, Array]:

@@ -14,6 +14,7 @@ import torch
 
 from tocsin.compute.arrays import Array, BoolArray, Float64Array, Int32Array, Int64Array
 from tocsin.compute.numba_live import pair_keys_advance, pair_keys_take
+from tocsin.compute.numba_rule import coins, decide, judge
 from tocsin.compute.torch_features import (
     bumps,
     feature_advance,
@@ -28,6 +29,8 @@ from tocsin.compute.torch_rows import gaussian_observe, gaussian_products, gauss
 
 __all__ = [
     "bumps",
+    "coins",
+    "decide",
     "feature_advance",
     "feature_bootstrap_paths",
     "feature_split_paths",
@@ -35,6 +38,7 @@ __all__ = [
     "gaussian_products",
     "gaussian_row_sums",
     "get",
+    "judge",
     "mean_distances",
     "pair_advance",
     "pair_bank_step",

@@ -19,6 +19,7 @@ from tocsin.experiments.laws import Law
 from tocsin.explaining import ColumnTest, column_contributions, find_onset, gaussian
 from tocsin.samplers import Independent
 from tocsin.validation import DEFAULT_WINDOWS
+from tocsin.watching import fitted_of
 
 POINTS, ERT = 1000, 1000
 ERROR = 0.05
@@ -72,8 +73,7 @@ def fitted(law: Law, rng: np.random.Generator, window: int | None) -> Detector:
 
 def column_test(detector: Detector, groups: Int64Array) -> ColumnTest:
     """As `Detector.explain` has it."""
-    known = detector._fitted
-    assert known is not None
+    known = fitted_of(detector)
     assert known.rang is not None
     return ColumnTest(known.reference, groups, known.rang, seed=known.seed)
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import copy
 import time
 import warnings
 from collections import defaultdict
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -22,6 +21,7 @@ from tocsin.experiments.runs import run_lengths
 from tocsin.figures import COLOURS, PAGE, figure
 from tocsin.samplers import Independent
 from tocsin.validation import default_windows
+from tocsin.watching import with_thresholds
 
 GUARANTEE = 0.9
 
@@ -100,11 +100,8 @@ class Reference(Unit):
 
 
 def with_guarantee(detector: Detector) -> Detector:
-    """The same statistic, with thresholds for a guarantee; it shares the other's state."""
-    other, fitted = copy.copy(detector), detector._fitted
-    assert fitted is not None
-    other._fitted = replace(fitted, calibration=fitted.calibration.guaranteed(GUARANTEE))
-    return other
+    """The same, with thresholds for a guarantee."""
+    return with_thresholds(detector, detector.calibration_.guaranteed(GUARANTEE))
 
 
 def measure(options: Options, perform: Perform) -> Tables:

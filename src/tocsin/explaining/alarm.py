@@ -9,22 +9,21 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from tocsin.calibration.normalise import hashed
 from tocsin.calibration.result import Calibration
 from tocsin.compute.arrays import Int64Array
 from tocsin.errors import InputError
 from tocsin.explaining.columns import RATE, ColumnTest
 from tocsin.explaining.contributions import Contributions, column_contributions
 from tocsin.explaining.examples import find_examples
-from tocsin.explaining.kernel import gaussian, some
+from tocsin.explaining.kernel import gaussian, median_width, some
 from tocsin.explaining.onset import LEVEL, Axes, Onset, find_onset
 from tocsin.explaining.words import NEWLY_MISSING, compare, did, show
 from tocsin.explanation import Began, Example, Explanation, Moved
-from tocsin.kernels import Kernel, median_distance
+from tocsin.kernels import Kernel
 from tocsin.outcomes import Outcome
+from tocsin.state import Fitted, Run
 from tocsin.statistics.base import Channel, Live, Points, choose
 from tocsin.statistics.mmd_callable import CallableLive
-from tocsin.watching import Fitted
 
 T = TypeVar("T")
 
@@ -40,29 +39,29 @@ class Alarm:
     """
 
     fitted: Fitted[Calibration]
+    run: Run
     outcome: Outcome
     channel: Channel
     recent: Points
     after: int
 
     @classmethod
-    def of(cls, fitted: Fitted[Calibration]) -> Alarm:
+    def of(cls, fitted: Fitted[Calibration], run: Run) -> Alarm:
         """The first alarm of this run."""
-        outcome = fitted.alarm
+        outcome = run.alarm
         if outcome is None or outcome.channel is None:
             raise InputError(
-                f"There is no alarm to explain: this run has been quiet for {fitted.time:,} observations. Call "
+                f"There is no alarm to explain: this run has been quiet for {run.time:,} observations. Call "
                 "explain() after an alarm, before reset()."
             )
-        after = fitted.time - outcome.time
-        if after >= len(fitted.recent):
+        after = run.time - outcome.time
+        if after >= len(run.recent):
             raise InputError(
-                f"The alarm is {after:,} observations ago, and the last {len(fitted.recent):,} are remembered. Call "
+                f"The alarm is {after:,} observations ago, and the last {len(run.recent):,} are remembered. Call "
                 "explain() when it rings, or soon after."
             )
-        points = list(fitted.recent)
-        numeric = isinstance(fitted.reference, np.ndarray)
-        return cls(fitted, outcome, outcome.channel, np.array(points) if numeric else points, after)
+        points = list(run.recent)
+        return cls(fitted, run, outcome, outcome.channel, np.array(points) if fitted.numeric else points, after)
 
     def explain(self) -> Explanation:
         """What it means."""
@@ -96,7 +95,7 @@ class Alarm:
                 "single ones; only statistics with a kernel, and those on rows of numbers, can be explained."
             )
         width = self.channel.width
-        return gaussian(median_distance(reference, np.random.default_rng(self.fitted.seed)) if width is None else width)
+        return gaussian(median_width(reference, self.fitted.seed) if width is None else width)
 
     @property
     def member(self) -> Live:
@@ -107,21 +106,22 @@ class Alarm:
     def value(self) -> float:
         """The channel's own value, without the coin."""
         fitted, normaliser = self.fitted, self.fitted.normaliser
-        k = fitted.live.channels.index(self.channel)
-        place = (np.array([number]) for number in (fitted.stream, fitted.run, self.outcome.time))
-        score = self.outcome.statistic - normaliser.tie * float(hashed(fitted.seed, *place)[0])
+        k = fitted.channels.index(self.channel)
+        stream, run, time = np.array([self.run.stream], np.uint64), self.run.number, self.outcome.time
+        coin = float(fitted.rule.coins(stream, np.array([run]), np.array([time]))[0])
+        score = self.outcome.statistic - normaliser.tie * coin
         return float(score * normaliser.scale[k] + normaliser.centre[k])
 
     def _time(self, place: int) -> int:
         """Of a place among the recent observations."""
-        return self.fitted.time - len(self.recent) + place + 1
+        return self.run.time - len(self.recent) + place + 1
 
     @property
     def _at_alarm(self) -> Points:
         """The observations up to the alarm; before them, after a warm start, those that the run began with."""
         rows = self.recent[: len(self.recent) - self.after]
         missing = self.channel.window - len(rows)
-        begun = self.fitted.begun_with
+        begun = self.run.begun_with
         return np.concatenate([begun[len(begun) - missing :], rows]) if missing > 0 and begun is not None else rows
 
     def _contributions(self) -> Contributions | None:

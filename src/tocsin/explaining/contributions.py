@@ -17,8 +17,7 @@ import numpy as np
 
 from tocsin.compute.arrays import Array, Float64Array, Int32Array, Int64Array
 from tocsin.errors import InputError
-from tocsin.explaining.kernel import exponents, scaled, some
-from tocsin.kernels import median_distance
+from tocsin.explaining.kernel import exponents, median_width, scaled, some
 from tocsin.statistics.base import Channel
 
 CENTRAL = 0.9
@@ -96,7 +95,7 @@ def column_contributions(
     elif channel.statistic in WEIGHTS and channel.width is not None:
         parts = KernelParts(channel.statistic, channel.width, reference, seed)
     else:
-        width = median_distance(reference, np.random.default_rng(seed))
+        width = median_width(reference, seed)
         channel, total, unit = Channel("MMD", channel.window, width), None, 1.0
         parts = KernelParts("MMD", width, reference, seed)
     features, constant = parts(window) / unit, np.abs(parts.constant)

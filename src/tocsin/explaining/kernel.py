@@ -8,7 +8,11 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from tocsin.compute.arrays import FARTHEST, Array, Float64Array, Int64Array
-from tocsin.kernels import Kernel
+from tocsin.kernels import Kernel, median_distance
+from tocsin.seeds import Purpose, generator
+
+WIDTH, CHOICE, TIES = 1, 2, 3
+"""Parts of an explanation that draw at random."""
 
 LARGEST_SQUARE = 1e6
 """Squared distances are differences of larger squares, up to these: beyond, too many digits would cancel."""
@@ -17,6 +21,11 @@ LARGEST_SQUARE = 1e6
 def gaussian(width: float) -> Kernel:
     """k(x, y) = exp(-|x - y|^2 / (2 width^2)) between rows of numbers."""
     return partial(_kernel, width)
+
+
+def median_width(reference: Float64Array, seed: int) -> float:
+    """A width for what has none of its own: the median distance between reference points."""
+    return median_distance(reference, generator(seed, Purpose.EXPLAIN, WIDTH))
 
 
 def _kernel(width: float, first: Float64Array, second: Float64Array) -> Array:
@@ -43,4 +52,4 @@ def scaled(rows: Float64Array, width: float) -> Float64Array:
 
 def some(count: int, most: int, seed: int) -> Int64Array:
     """At most so many of `count` places, in random order: a seeded choice, the same each time."""
-    return np.random.default_rng([seed, count]).permutation(count)[:most]
+    return generator(seed, Purpose.EXPLAIN, CHOICE, count).permutation(count)[:most]

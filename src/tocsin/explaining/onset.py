@@ -21,8 +21,9 @@ import numpy as np
 from scipy import special
 
 from tocsin.compute.arrays import Array, Float64Array
-from tocsin.explaining.kernel import some
+from tocsin.explaining.kernel import TIES, some
 from tocsin.kernels import Kernel
+from tocsin.seeds import Purpose, generator
 from tocsin.statistics.base import Points, choose
 
 LEVEL = 0.9
@@ -106,7 +107,7 @@ def find_onset(
         `Axes.of` this reference and kernel, if they are known.
     """
     features = axes or Axes.of(reference, kernel, seed)
-    rng = np.random.default_rng([seed, len(recent)])
+    rng = generator(seed, Purpose.EXPLAIN, TIES, len(recent))
     places, typical = features.scores(recent, rng)
     memory, memory_of_typical = np.ones(places.shape[1]), np.ones(1)
     if ordered:

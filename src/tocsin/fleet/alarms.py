@@ -69,18 +69,21 @@ class Alarms:
             self._own[k] = list(again)
             self.alarms += [self._alarm(k, record, explain=False) for record in again]
 
-    def rang(self, k: int, row: int, statistic: float, channel: int, threshold: float) -> None:
+    def rang(self, k: int, row: int, outcome: Outcome) -> None:
         """A key rings with a row, the last in its window; `row` counts those that are taken in."""
-        kept, order = self._kept, self._order[self._taken[row]]
-        record = np.array((order, kept.count[k], kept.run[k], kept.time[k], statistic, threshold, channel), ALARM)
+        kept, order, spoke = self._kept, self._order[self._taken[row]], outcome.channel
+        assert spoke is not None
+        channel = self._windows.fitted.channels.index(spoke)
+        place = order, kept.count[k], kept.run[k], outcome.time
+        record = np.array((*place, outcome.statistic, outcome.threshold, channel), ALARM)
         self._own.setdefault(k, []).append(record)
         self.alarms.append(self._alarm(k, record, explain=self._explain))
 
     def _alarm(self, k: int, record: Any, *, explain: bool) -> FleetAlarm:
         order, count, run, time, statistic, threshold, channel = record.item()
-        curve = self._windows.calibration.curve
+        curve = self._windows.fitted.calibration.curve
         rarity = curve.rarity(statistic) if curve else math.nan
-        spoke = self._windows.fitted.live.channels[channel]
+        spoke = self._windows.fitted.channels[channel]
         outcome = Outcome(time, True, statistic, threshold, rarity, spoke)
         explanation = self._windows.explain(self._kept, k, outcome) if explain else None
         return FleetAlarm(self._keys[k], order, count, run, time, statistic, threshold, rarity, spoke, explanation)

@@ -10,12 +10,13 @@ import numpy as np
 from tocsin.compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin.fleet.states import KeyStates
 from tocsin.fleet.windows import Observed, Windows
+from tocsin.outcomes import Outcome
 
 SHORTEST_PIECE = 32
 """Observations tested at once after an alarm; twice as many each time, since what follows an alarm is tested again."""
 
-Rang = Callable[[int, int, float, int, float], None]
-"""(key, row, statistic, loudest channel, threshold), called when the row has just entered the key's window."""
+Rang = Callable[[int, int, Outcome], None]
+"""(key, row, outcome), called when the row has just entered the key's window."""
 
 
 @dataclass(eq=False)
@@ -73,9 +74,9 @@ class Batch:
         if not len(keys):
             return stop, keys
         kept, sizes = self.kept, stop - first
-        statistic, loudest, threshold = self.windows.statistics(kept, keys, observed, first, stop)
+        outcomes = self.windows.outcomes(kept, keys, observed, first, stop)
         begins = np.cumsum(sizes) - sizes
-        loud = np.flatnonzero(statistic > threshold)
+        loud = np.flatnonzero(outcomes.alarm)
         which, places = np.unique(np.searchsorted(begins, loud, side="right") - 1, return_index=True)
         loud = loud[places]
         stop = stop.copy()
@@ -84,7 +85,7 @@ class Batch:
         kept.time[keys] += stop - first
         kept.count[keys] += stop - first
         for k, row, i in zip(keys[which].tolist(), (stop[which] - 1).tolist(), loud.tolist(), strict=True):
-            self.rang(k, row, float(statistic[i]), int(loudest[i]), float(threshold[i]))
+            self.rang(k, row, outcomes[i])
         if self.rest:
             kept.resting[keys[which]] = self.rest
         else:

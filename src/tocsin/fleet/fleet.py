@@ -22,6 +22,7 @@ from tocsin.fleet.turns import Refused, in_turn, whole_numbers
 from tocsin.fleet.windows import Windows
 from tocsin.intake import Intake, Rows
 from tocsin.representations.batches import count_of, form_of, rows_at
+from tocsin.watching import fitted_of
 from tocsin.wording import counted
 
 KEYS_AT_ONCE = 256
@@ -97,11 +98,11 @@ class Fleet:
             raise InputError("keys and ert_fleet go together: a promise for all keys depends on how many there are.")
         if rest is not None and (isinstance(rest, bool) or not isinstance(rest, int | np.integer) or rest < 0):
             raise InputError(f"rest={rest!r} must be a number of observations from 0 on, or None for no end.")
-        calibration = aimed_at_all(detector._ready(), count or 1, ert_fleet, "ert_fleet", "key")
-        self._windows = Windows(detector, calibration, validation.positive_integer("workers", workers))
+        fitted = aimed_at_all(fitted_of(detector), count or 1, ert_fleet, "ert_fleet", "key")
+        self._windows = Windows(detector, fitted, validation.positive_integer("workers", workers))
         self._keys, self._ert_fleet = count, ert_fleet
         self._rest, self._gapless, self._explain = FOR_EVER if rest is None else int(rest), gapless, explain
-        earlier = [Windows(each, each.calibration_) for each in before]
+        earlier = [Windows(each, fitted_of(each)) for each in before]
         self._before = {windows.fingerprint: windows for windows in earlier}
 
     def step(
@@ -273,7 +274,7 @@ class Fleet:
     @property
     def calibration_(self) -> Calibration:
         """What the thresholds of each key rest on."""
-        return self._windows.calibration
+        return self._windows.fitted.calibration
 
     def __repr__(self) -> str:
         ert = self.calibration_.ert

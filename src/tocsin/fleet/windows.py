@@ -9,17 +9,15 @@ from hashlib import blake2b
 import numpy as np
 
 from tocsin.bank import gaussian_of, quiet_starts
-from tocsin.calibration.normalise import hashed
 from tocsin.calibration.result import Calibration
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin.detector import Detector
 from tocsin.execution import Threads
 from tocsin.explanation import Explanation
 from tocsin.fleet.states import KeyStates, layout
-from tocsin.outcomes import Outcome
-
-FLEET = 13
-"""What a seed is for, among the parts of a detector's life."""
+from tocsin.outcomes import Outcome, Outcomes
+from tocsin.seeds import Purpose, generator
+from tocsin.state import Fitted, Run
 
 STARTS, STARTS_AT_ONCE = 1024, 16
 """Quiet windows of reference points that runs begin with, shared by all keys; and how many are drawn together, when
@@ -35,11 +33,11 @@ Observed = tuple[Float32Array, Float64Array]
 class Windows:
     """A detector and thresholds that all keys share. States of keys are passed in, and changed."""
 
-    def __init__(self, detector: Detector, calibration: Calibration, workers: int | None = None) -> None:
-        self.fitted, self.calibration, self._live = detector._ready(), calibration, copy(gaussian_of(detector))
+    def __init__(self, detector: Detector, fitted: Fitted[Calibration], workers: int | None = None) -> None:
+        self.fitted, self._live = fitted, copy(gaussian_of(detector))
         if workers is not None:
             self._live.executor = Threads(workers)
-        self._compute, self.widest = self._live.compute.nearby, self.fitted.windows[-1]
+        self._compute, self.widest = self._live.compute.nearby, fitted.widest
         self._drawn: dict[int, tuple[Float32Array, Float32Array]] = {}
         self.columns = self._live.points.shape[1]
         self.layout = layout(self.columns, len(self._live.multipliers), self.widest)
@@ -57,7 +55,7 @@ class Windows:
         """Begin the present runs of these keys, with quiet windows or with none."""
         kept.time[chosen] = kept.resting[chosen] = kept.filled[chosen] = 0
         if self.fitted.start == "warm" and len(chosen):
-            drawn = hashed(self.fitted.seed, kept.key[chosen], kept.run[chosen], np.zeros(len(chosen), np.int64))
+            drawn = self.fitted.rule.coins(kept.key[chosen], kept.run[chosen], np.zeros(len(chosen), np.int64))
             group, place = np.divmod((drawn * STARTS).astype(np.int64), STARTS_AT_ONCE)
             for number in np.unique(group).tolist():
                 points, sums = self._starts(number)
@@ -68,8 +66,8 @@ class Windows:
     def _starts(self, group: int) -> tuple[Float32Array, Float32Array]:
         """Points and sums of full windows."""
         if group not in self._drawn:
-            rng = np.random.default_rng([self.fitted.seed, FLEET, group])
-            drawn = quiet_starts(self.fitted, self._live, self.calibration, STARTS_AT_ONCE, rng)
+            rng = generator(self.fitted.seed, Purpose.FLEET_STARTS, group)
+            drawn = quiet_starts(self.fitted, self._live, STARTS_AT_ONCE, rng)
             points, sums = drawn.filled()
             self._drawn[group] = points.copy(), sums.astype(np.float32)
         return self._drawn[group]
@@ -85,10 +83,10 @@ class Windows:
         """Let observed points first..last of each of these keys enter its window."""
         self._compute.pair_keys_take(kept.points, kept.sums, kept.filled, chosen, first, last, *observed)
 
-    def statistics(
+    def outcomes(
         self, kept: KeyStates, chosen: Int64Array, observed: Observed, first: Int64Array, last: Int64Array
-    ) -> tuple[Float64Array, Int64Array, Float64Array]:
-        """Statistic, loudest channel and threshold of the tests that these points make, one key after the other."""
+    ) -> Outcomes:
+        """Of the tests that these points make, one key after the other."""
         live, sizes = self._live, last - first
 
         def some(start: int) -> Float64Array:
@@ -101,10 +99,7 @@ class Windows:
         rows = np.concatenate(list(live.executor.map(some, range(0, len(chosen), KEYS_AT_ONCE))))
         own = np.repeat(chosen, sizes)
         time = kept.time[own] + 1 + np.arange(len(own)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        coins = hashed(self.fitted.seed, kept.key[own], kept.run[own], time)
-        statistic, loudest = self.fitted.normaliser.statistics(live.family.choose(rows, axis=1), coins)
-        test = time if self.fitted.start == "warm" else time - self.widest
-        return statistic, loudest, self.calibration.thresholds_of(test)
+        return self.fitted.rule(live.family.choose(rows, axis=1), kept.key[own], kept.run[own], time)
 
     def window(self, kept: KeyStates, k: int) -> Float64Array:
         """The points in a key's window, oldest first, as far as float32 tells them."""
@@ -116,5 +111,4 @@ class Windows:
         from tocsin.explaining.alarm import Alarm  # needs scipy, which watching does not
 
         place = int(kept.key[k]), int(kept.run[k]), outcome.time
-        fitted = self.fitted.in_stream(*place, outcome, self.window(kept, k), self.calibration)
-        return Alarm.of(fitted).explain()
+        return Alarm.of(self.fitted, Run.of_window(self.window(kept, k), *place, outcome)).explain()

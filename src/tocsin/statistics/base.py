@@ -28,6 +28,9 @@ These are small objects that hold nothing but what paths need: they travel to th
 Parts = dict[str, Any]
 """What a file holds of an object: arrays, numbers, strings, and lists or dicts of these."""
 
+WindowState = dict[str, Any]
+"""What a live statistic keeps of recent points: arrays, numbers and lists, by name."""
+
 
 @dataclass(frozen=True)
 class Channel:
@@ -127,7 +130,7 @@ class Prepared(Protocol):
 
 
 class Live(Protocol):
-    """A statistic at work: what it keeps of the reference, and the recent points."""
+    """A statistic at work: what it keeps of the reference. What it keeps of recent points is passed in, and changed."""
 
     @property
     def takes_tensors(self) -> bool:
@@ -147,31 +150,22 @@ class Live(Protocol):
             not compared with themselves, nor with the points of this block that are within the guard.
         """
 
-    def advance(self, observed: Any, start: int, stop: int) -> Float64Array:
-        """Let observed points start..stop enter the windows; (stop - start, channels), NaN until a window is full."""
+    def begin(self, run: int) -> WindowState:
+        """Empty windows. run: the number of the run, for statistics that draw at random."""
 
-    def clear(self) -> None:
-        """Forget all recent points."""
+    def advance(self, state: WindowState, observed: Any, start: int, stop: int) -> Float64Array:
+        """Let observed points start..stop enter the windows; (stop - start, channels), NaN until a window is full.
 
-    def state(self) -> Parts:
-        """What `advance` changes."""
-
-    def resume(self, state: Parts) -> None:
-        """Go on from what `state` gave."""
+        If it fails, the state may be half changed.
+        """
 
     def parts(self) -> Parts:
-        """What a file must hold to build this object again; `state` not included."""
+        """What a file must hold to build this object again."""
 
 
-def snapshot(state: Parts) -> Parts:
+def snapshot(state: WindowState) -> WindowState:
     """A copy that `advance` cannot reach: of arrays and lists, not of a user's objects in them."""
-    copies: Parts = {}
-    for name, value in state.items():
-        if isinstance(value, dict):
-            copies[name] = snapshot(value)
-        else:
-            copies[name] = value.copy() if isinstance(value, np.ndarray | list) else value
-    return copies
+    return {name: value.copy() if isinstance(value, np.ndarray | list) else value for name, value in state.items()}
 
 
 def choose(points: Points, indices: Int64Array) -> Points:

@@ -13,7 +13,7 @@ from tocsin.compute import Functions
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin.errors import InputError
 from tocsin.samplers import Streams
-from tocsin.statistics.base import Channel, Live, NullPaths, Parts, Points, Prepared, Setting, choose
+from tocsin.statistics.base import Channel, Live, NullPaths, Parts, Points, Prepared, Setting, WindowState, choose
 
 Distance = Callable[[Any, Any], float]
 """D(reference points, window points): larger when they look less alike."""
@@ -138,27 +138,28 @@ class CustomLive:
     def __init__(self, reference: Points, statistic: Custom, windows: tuple[int, ...]) -> None:
         self.reference, self.statistic, self._windows = reference, statistic, windows
         self.channels = tuple(Channel(statistic.name, window) for window in windows)
-        self._recent: list[Any] = []
-        self._own: list[int] = []
 
     def observe(self, points: Points, own: Int64Array | None) -> tuple[Points, list[int]]:
         places = [-1] * len(points) if own is None else own.tolist()
         return points.copy() if isinstance(points, np.ndarray) else points, places
 
-    def advance(self, observed: tuple[Points, list[int]], start: int, stop: int) -> Float64Array:
+    def begin(self, run: int) -> WindowState:
+        return {"recent": [], "own": []}
+
+    def advance(self, state: WindowState, observed: tuple[Points, list[int]], start: int, stop: int) -> Float64Array:
         points, places = observed
+        numeric = isinstance(self.reference, np.ndarray)
         out = np.full((stop - start, len(self.channels)), np.nan)
-        recent, own = list(self._recent), list(self._own)
+        recent, own = list(state["recent"]), state["own"]
         for i in range(start, stop):
             recent = [*recent, points[i]][-self._windows[-1] :]
             own = [*own, places[i]][-self._windows[-1] :]
             for v, window in enumerate(self._windows):
                 if len(recent) >= window:
                     arrivals = recent[-window:]
-                    numeric = isinstance(self.reference, np.ndarray)
                     compared = self._without(own[-window:])
                     out[i - start, v] = self.statistic(compared, np.asarray(arrivals) if numeric else arrivals)
-        self._recent, self._own = recent, own
+        state["recent"], state["own"] = np.asarray(recent) if numeric else recent, own
         return out
 
     def _without(self, own: list[int]) -> Points:
@@ -167,16 +168,6 @@ class CustomLive:
         if not present:
             return self.reference
         return choose(self.reference, np.delete(np.arange(len(self.reference)), present))
-
-    def clear(self) -> None:
-        self._recent, self._own = [], []
-
-    def state(self) -> Parts:
-        recent = np.asarray(self._recent) if isinstance(self.reference, np.ndarray) else self._recent
-        return {"recent": recent, "own": self._own}
-
-    def resume(self, state: Parts) -> None:
-        self._recent, self._own = list(state["recent"]), list(state["own"])
 
     def parts(self) -> Parts:
         return {"reference": self.reference}

@@ -10,7 +10,7 @@ import numpy as np
 from tocsin.compute import Functions, on_host
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin.samplers import Streams
-from tocsin.statistics.base import Channel, Live, NullPaths, Parts, Points, Prepared, snapshot
+from tocsin.statistics.base import Channel, Live, NullPaths, Parts, Points, Prepared, WindowState
 
 
 class PreparedFamily:
@@ -62,36 +62,21 @@ class LiveFamily:
         self.members = members
         self.channels: tuple[Channel, ...] = sum((member.channels for member in members), ())
         self.takes_tensors = all(member.takes_tensors for member in members)
+        self.may_fail = any(member.may_fail for member in members)
 
     def observe(self, points: Points, own: Int64Array | None) -> list[Any]:
         return [member.observe(points, own) for member in self.members]
 
-    def advance(self, observed: list[Any], start: int, stop: int) -> Float64Array:
+    def begin(self, run: int) -> list[WindowState]:
+        return [member.begin(run) for member in self.members]
+
+    def advance(self, states: list[WindowState], observed: list[Any], start: int, stop: int) -> Float64Array:
         if len(self.members) == 1:
-            return self.members[0].advance(observed[0], start, stop)
-        # Those that may fail go first; if one does, those before it go back, and the others have not moved.
-        fragile = [member for member in self.members if member.may_fail]
-        before = [snapshot(member.state()) for member in fragile]
-        parts: dict[int, Float64Array] = {}
-        try:
-            for i in sorted(range(len(self.members)), key=lambda i: not self.members[i].may_fail):
-                parts[i] = on_host(self.members[i].advance(observed[i], start, stop))
-        except BaseException:
-            for member, state in zip(fragile, before, strict=True):
-                member.resume(state)
-            raise
-        return np.concatenate([parts[i] for i in range(len(self.members))], axis=1)
+            return self.members[0].advance(states[0], observed[0], start, stop)
+        each = zip(self.members, states, observed, strict=True)
+        return np.concatenate(
+            [on_host(member.advance(state, seen, start, stop)) for member, state, seen in each], axis=1
+        )
 
-    def clear(self) -> None:
-        for member in self.members:
-            member.clear()
-
-    def state(self) -> Parts:
-        return {str(i): member.state() for i, member in enumerate(self.members)}
-
-    def resume(self, state: Parts) -> None:
-        for i, member in enumerate(self.members):
-            member.resume(state[str(i)])
-
-    def parts(self) -> Parts:
-        return {str(i): member.parts() for i, member in enumerate(self.members)}
+    def parts(self) -> list[Parts]:
+        return [member.parts() for member in self.members]

@@ -14,7 +14,7 @@ import numpy as np
 from tocsin.compute import Functions
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin.samplers import Streams
-from tocsin.statistics.base import Channel, NullPaths, Parts, Setting
+from tocsin.statistics.base import Channel, NullPaths, Parts, Setting, WindowState
 from tocsin.statistics.neighbours import near, near_products, others
 
 LARGEST = 1e140
@@ -156,12 +156,6 @@ class FeatureLive:
         self.features, self.centre, self.count, self.guard = features, centre, count, guard
         self.channels = tuple(Channel(features.name, window) for window in windows)
         self._compute, self._windows = compute, np.array(windows, dtype=np.int64)
-        self._buffer = np.zeros((4 * windows[-1], len(centre)))
-        self._linear = np.zeros(4 * windows[-1])
-        self._tails = np.zeros((len(windows), windows[-1] + 1, len(centre)))
-        self._fresh = np.zeros((len(windows), len(centre)))
-        self._age = np.zeros(len(windows), np.int64)
-        self._position = np.zeros(1, np.int64)
 
     def observe(self, points: Float64Array, own: Int64Array | None) -> tuple[Float64Array, Float64Array]:
         values = np.clip(self.features.map(points) - self.centre, -LARGEST, LARGEST)
@@ -174,31 +168,26 @@ class FeatureLive:
             linear = linear + apart / (self.count - close.sum(1))
         return values, linear
 
-    def advance(self, observed: tuple[Float64Array, Float64Array], start: int, stop: int) -> Float64Array:
-        out = np.empty((stop - start, len(self.channels)))
-        self._compute.feature_advance(
-            self._buffer, self._linear, self._tails, self._fresh, self._age, self._position, self._windows,
-            0.0 if self.features.signed else 1.0, *observed, start, stop, out,
-        )  # fmt: skip
-        return out
-
-    def clear(self) -> None:
-        for array in (self._tails, self._fresh, self._age, self._position):
-            array[...] = 0
-
-    def state(self) -> Parts:
+    def begin(self, run: int) -> WindowState:
+        features, windows, widest = len(self.centre), len(self._windows), int(self._windows[-1])
         return {
-            "buffer": self._buffer,
-            "linear": self._linear,
-            "tails": self._tails,
-            "fresh": self._fresh,
-            "age": self._age,
-            "position": self._position,
+            "buffer": np.zeros((4 * widest, features)),
+            "linear": np.zeros(4 * widest),
+            "tails": np.zeros((windows, widest + 1, features)),
+            "fresh": np.zeros((windows, features)),
+            "age": np.zeros(windows, np.int64),
+            "position": np.zeros(1, np.int64),
         }
 
-    def resume(self, state: Parts) -> None:
-        for name, array in self.state().items():
-            array[...] = state[name]
+    def advance(
+        self, state: WindowState, observed: tuple[Float64Array, Float64Array], start: int, stop: int
+    ) -> Float64Array:
+        out = np.empty((stop - start, len(self.channels)))
+        self._compute.feature_advance(
+            state["buffer"], state["linear"], state["tails"], state["fresh"], state["age"], state["position"],
+            self._windows, 0.0 if self.features.signed else 1.0, *observed, start, stop, out,
+        )  # fmt: skip
+        return out
 
     def parts(self) -> Parts:
         return {"centre": self.centre, "count": self.count, "guard": self.guard, "features": self.features.parts}

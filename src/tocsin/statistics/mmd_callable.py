@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin.errors import InputError
 from tocsin.kernels import Kernel
-from tocsin.statistics.base import Channel, NullPaths, Parts, Points, Setting, choose
+from tocsin.statistics.base import Channel, NullPaths, Parts, Points, Setting, WindowState, choose
 from tocsin.statistics.mmd_gaussian import PairPaths, PairSplitPaths, PairTerms, bootstrap_terms, direct_terms
 from tocsin.statistics.neighbours import centred, mean_pair, others
 
@@ -94,8 +93,6 @@ class CallableLive:
         self.reference, self.offset, self.kernel, self.guard = reference, offset, kernel, guard
         self.channels = _channels(windows)
         self._windows = windows
-        self._recent: list[Any] = []
-        self._ahead, self._linear = np.empty(0), np.empty(0)
 
     def observe(self, points: Points, own: Int64Array | None) -> tuple[Points, Float64Array]:
         kernels = evaluate(self.kernel, points, self.reference)
@@ -106,11 +103,13 @@ class CallableLive:
             met -= close.sum(1)
         return points.copy() if isinstance(points, np.ndarray) else points, -2 * kernels.sum(1) / met
 
-    def advance(self, observed: tuple[Points, Float64Array], start: int, stop: int) -> Float64Array:
+    def begin(self, run: int) -> WindowState:
+        return {"recent": [], "ahead": np.empty(0), "linear": np.empty(0)}
+
+    def advance(self, state: WindowState, observed: tuple[Points, Float64Array], start: int, stop: int) -> Float64Array:
         points, linear = observed
         out = np.full((stop - start, len(self.channels)), np.nan)
-        # A kernel that fails leaves the state as it was: it is assigned only once every value is there.
-        recent, ahead, means = list(self._recent), self._ahead, self._linear
+        recent, ahead, means = list(state["recent"]), state["ahead"], state["linear"]
         for i in range(start, stop):
             last = slice(-(self._windows[-1] - 1), None)
             recent, ahead, means = recent[last], ahead[last], means[last]
@@ -123,19 +122,9 @@ class CallableLive:
                 if len(recent) >= size:
                     pairs = 2 * ahead[-size:].sum() / (size * (size - 1))
                     out[i - start, v] = self.offset + pairs + means[-size:].mean()
-        self._recent, self._ahead, self._linear = recent, ahead, means
+        state["recent"] = np.asarray(recent) if isinstance(self.reference, np.ndarray) else recent
+        state["ahead"], state["linear"] = ahead, means
         return out
-
-    def clear(self) -> None:
-        self._recent = []
-        self._ahead, self._linear = np.empty(0), np.empty(0)
-
-    def state(self) -> Parts:
-        recent = np.asarray(self._recent) if isinstance(self.reference, np.ndarray) else self._recent
-        return {"recent": recent, "ahead": self._ahead, "linear": self._linear}
-
-    def resume(self, state: Parts) -> None:
-        self._recent, self._ahead, self._linear = list(state["recent"]), state["ahead"], state["linear"]
 
     def parts(self) -> Parts:
         return {"kind": "callable", "reference": self.reference, "offset": self.offset, "guard": self.guard}

@@ -13,7 +13,7 @@ from tocsin.compute.arrays import Array, BoolArray, Float32Array, Float64Array, 
 from tocsin.execution import Threads
 from tocsin.kernels import ScaledPoints
 from tocsin.samplers import Streams
-from tocsin.statistics.base import Channel, NullPaths, Parts, Setting
+from tocsin.statistics.base import Channel, NullPaths, Parts, Setting, WindowState
 from tocsin.statistics.neighbours import centred, mean_pair, near, others
 
 PADDING = 64
@@ -171,32 +171,26 @@ class GaussianLive:
         self._columns, self._stranger = as_columns(points), np.array([-1])
         self._few = NEARBY_WORK // (len(points) * (points.shape[1] + KERNEL_WORK * len(scaled.widths)))
         self.takes_tensors = compute.on_gpu  # blocks that are there already stay there
-        capacity, widths = 4 * windows[-1], len(scaled.widths)
-        self._buffer = np.zeros((points.shape[1], capacity + PADDING), np.float32)
-        self._ahead = np.zeros((widths, capacity), np.float32)
-        self._linear = np.zeros((widths, capacity))
-        self._position = np.zeros(1, np.int64)
 
     def observe(self, points: Float64Array, own: Int64Array | None) -> tuple[Float32Array, Float64Array]:
-        if len(points) == 1 and own is None:
-            own = self._stranger
-        elif own is None:
-            own = np.full(len(points), -1)
-        compute, columns = self.compute, self._columns_on_device
-        if self.takes_tensors and len(points) <= self._few and isinstance(points, np.ndarray):
+        count, compute, columns = len(points), self.compute, self._columns_on_device
+        places = own if own is not None else self._stranger if count == 1 else np.full(count, -1)
+        if self.takes_tensors and count <= self._few and isinstance(points, np.ndarray):
             compute, columns = self._nearby, self._columns
 
-        def some(start: int) -> tuple[Float32Array, Float64Array]:
-            rows = slice(start, start + compute.ROWS)
+        def compared(some: Float64Array, own: Int64Array) -> tuple[Float32Array, Float64Array]:
             observed: tuple[Float32Array, Float64Array] = compute.gaussian_observe(
-                columns, len(self.points), points[rows], self.scaled.centre, self.scale, own[rows],
-                self.guard, self.multipliers, self.weights,
+                columns, len(self.points), some, self.scaled.centre, self.scale, own, self.guard, self.multipliers,
+                self.weights,
             )  # fmt: skip
             return observed
 
-        if len(points) <= compute.ROWS:
-            return some(0)
-        blocks, linear = zip(*self.executor.map(some, range(0, len(points), compute.ROWS)), strict=True)
+        if count <= compute.ROWS:
+            return compared(points, places)
+        pieces = [slice(start, start + compute.ROWS) for start in range(0, count, compute.ROWS)]
+        blocks, linear = zip(
+            *self.executor.map(lambda piece: compared(points[piece], places[piece]), pieces), strict=True
+        )
         return compute.concatenate(blocks, 1), compute.concatenate(linear, 1)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -207,26 +201,27 @@ class GaussianLive:
         columns: Float32Array = self.compute.put(self._columns)
         return columns
 
-    def advance(self, observed: tuple[Float32Array, Float64Array], start: int, stop: int) -> Float64Array:
+    def begin(self, run: int) -> WindowState:
+        capacity, widths = 4 * int(self.windows[-1]), len(self.multipliers)
+        return {
+            "buffer": np.zeros((self.points.shape[1], capacity + PADDING), np.float32),
+            "ahead": np.zeros((widths, capacity), np.float32),
+            "linear": np.zeros((widths, capacity)),
+            "position": np.zeros(1, np.int64),
+        }
+
+    def advance(
+        self, state: WindowState, observed: tuple[Float32Array, Float64Array], start: int, stop: int
+    ) -> Float64Array:
         if self.takes_tensors and stop - start <= SHORT:
             observed = self.compute.get(observed[0][:, start:stop]), self.compute.get(observed[1][:, start:stop])
             start, stop = 0, stop - start
         compute = self._nearby if isinstance(observed[0], np.ndarray) else self.compute
         rows: Float64Array = compute.pair_advance(
-            self._buffer, self._ahead, self._linear, self._position, self.windows, self.multipliers, self.offset,
-            self.family.typical, *observed, start, stop,
+            state["buffer"], state["ahead"], state["linear"], state["position"], self.windows, self.multipliers,
+            self.offset, self.family.typical, *observed, start, stop,
         )  # fmt: skip
         return self.family.choose(rows, axis=1)
-
-    def clear(self) -> None:
-        self._position[0] = 0
-
-    def state(self) -> Parts:
-        return {"buffer": self._buffer, "ahead": self._ahead, "linear": self._linear, "position": self._position}
-
-    def resume(self, state: Parts) -> None:
-        for name, array in self.state().items():
-            array[...] = state[name]
 
     def parts(self) -> Parts:
         return {

@@ -1,0 +1,74 @@
+"""The alarm rule, compiled for the CPU. `numpy_` has the same functions in plain NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tocsin.compute.arrays import MIXERS, RUN_STRIDE, STREAM_STRIDE, TEST_STRIDE, Float64Array, Int64Array, UInt64Array
+from tocsin.compute.jit import literal
+
+# Compiled code must not turn these into floats, as it does where signed and unsigned numbers meet.
+_BY_RUN, _BY_STREAM, _BY_TEST = np.uint64(RUN_STRIDE), np.uint64(STREAM_STRIDE), np.uint64(TEST_STRIDE)
+_FIRST, _SECOND = np.uint64(MIXERS[0]), np.uint64(MIXERS[1])
+_11, _27, _30, _31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
+
+
+@literal
+def coins(seed: np.uint64, stream: UInt64Array, run: Int64Array, time: Int64Array) -> Float64Array:
+    out = np.empty(time.size)
+    for i in range(time.size):
+        x = seed + stream[i if stream.size > 1 else 0] * _BY_STREAM
+        x += np.uint64(run[i if run.size > 1 else 0]) * _BY_RUN
+        x += (np.uint64(time[i]) + np.uint64(1)) * _BY_TEST
+        x = (x ^ (x >> _30)) * _FIRST
+        x = (x ^ (x >> _27)) * _SECOND
+        out[i] = np.float64((x ^ (x >> _31)) >> _11) * 2.0**-53
+    return out
+
+
+@literal
+def decide(
+    values: Float64Array,
+    coins: Float64Array,
+    tests: Int64Array,
+    centre: Float64Array,
+    scale: Float64Array,
+    tie: float,
+    grid: float,
+    origin: float,
+    thresholds: Float64Array,
+) -> tuple[Float64Array, Float64Array, Int64Array]:
+    n, channels = values.shape
+    statistic, threshold, loudest = np.empty(n), np.empty(n), np.zeros(n, np.int64)
+    for i in range(n):
+        best = (values[i, 0] - centre[0]) / scale[0]
+        for k in range(1, channels):
+            score = (values[i, k] - centre[k]) / scale[k]
+            if score > best or (np.isnan(score) and not np.isnan(best)):
+                best = score
+                loudest[i] = k
+        if grid > 0:
+            best = np.rint((best - origin) / grid) * grid + origin
+        test = tests[i if tests.size > 1 else 0]
+        statistic[i] = best + tie * coins[i] if test >= 0 else np.nan
+        threshold[i] = thresholds[min(test, thresholds.size - 1)] if test >= 0 else np.nan
+    return statistic, threshold, loudest
+
+
+@literal
+def judge(
+    values: Float64Array,
+    seed: np.uint64,
+    stream: UInt64Array,
+    run: Int64Array,
+    time: Int64Array,
+    untested: int,
+    centre: Float64Array,
+    scale: Float64Array,
+    tie: float,
+    grid: float,
+    origin: float,
+    thresholds: Float64Array,
+) -> tuple[Float64Array, Float64Array, Int64Array]:
+    drawn = coins(seed, stream, run, time)
+    return decide(values, drawn, time - untested, centre, scale, tie, grid, origin, thresholds)
