@@ -233,10 +233,9 @@ def plain(node: Any) -> Any:
 def what_is_known(detector: AnyDetector) -> list[str]:
     """Everything a user can ask a fitted detector, but for how long its fit took."""
     found = {name: value for name, value in plain(detector.calibration_).items() if name != "seconds"}
-    return [
-        repr(value)
-        for value in (found, detector.channels_, detector.windows_, detector.seed_, detector.time_, detector.alarm_)
-    ]
+    options = found, detector.channels_, detector.windows_, detector.seed_
+    place = detector.run_, detector.time_, detector.alarm_, detector.recent_, detector._run.begun_with
+    return [repr(value) for value in (*options, *place)]
 
 
 def goes_on_like(detector: AnyDetector, twin: AnyDetector, entry: Entry) -> None:

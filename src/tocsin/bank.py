@@ -14,7 +14,7 @@ import numpy as np
 from tocsin import compute, storage, validation
 from tocsin.calibration.result import Calibration
 from tocsin.compute.arrays import BoolArray, Float64Array, Int64Array, UInt64Array
-from tocsin.detector import Detector, places_of
+from tocsin.detector import Detector, from_content, places_of
 from tocsin.errors import InputError
 from tocsin.explanation import Explanation
 from tocsin.outcomes import Outcome, Outcomes
@@ -228,7 +228,7 @@ class DetectorBank:
         """Read a bank; it goes on where it was saved. preprocess, backend, device: as in `Detector.load`."""
         content = storage.read(path, cls.__name__)
         saved = content["bank"]
-        detector = Detector.of_content(content, path, None, preprocess, **place)
+        detector = from_content(Detector, content, path, None, preprocess, **place)
         bank = cls(detector, saved["streams"], ert_bank=saved["ert_bank"])
         bank._time, bank._run, bank._rang, bank._heard = (saved[name] for name in ("time", "run", "rang", "heard"))
         bank._windows.resume(saved["windows"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self, TypeVar, get_args
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from tocsin.statistics.family import LiveFamily
 from tocsin.statistics.mmd import MMD
 from tocsin.tables import Kind
 from tocsin.watching import Watcher, now
+
+D = TypeVar("D", bound="Detector")
 
 MOST_STARTS = 10_000
 
@@ -312,32 +314,20 @@ class Detector(Watcher[Calibration]):
         """
         place = {"backend": backend, "device": device}
         given = {name: value for name, value in place.items() if value is not None}
-        return cls.of_content(storage.read(path, cls.__name__), path, statistic, preprocess, **given)
+        return from_content(cls, storage.read(path, cls.__name__), path, statistic, preprocess, **given)
 
-    @classmethod
-    def of_content(
-        cls,
-        content: storage.Content,
-        path: str | os.PathLike[str],
-        statistic: Statistic | Sequence[Statistic] | None = None,
-        preprocess: Any = None,
-        **place: Any,
-    ) -> Self:
-        """The same from what a file holds of it, `path` being its name; a bank's file holds a detector too."""
-        options = {**content["options"], **place}
-        detector = cls(**options, statistic=statistic or content["statistic"], preprocess=preprocess)
-        names = [statistic.name for statistic in detector._statistics()]
+    def _go_on(self, content: storage.Content, path: str | os.PathLike[str]) -> None:
+        names = [statistic.name for statistic in self._statistics()]
         if names != content["names"]:
             raise InputError(f"{path} was fitted with {content['names']}, and {names} are given; give the same.")
-        detector._go_on(content)
-        intake = detector._ready().intake
-        if isinstance(intake, Represented):
-            represented = Represented.by(restore(intake.parts, preprocess))
-            detector.preprocess = represented.representation
-            detector._deploy(replace(detector._ready(), intake=represented), detector._run)
-        elif preprocess is not None:
+        super()._go_on(content, path)
+        fitted = self._ready()
+        if isinstance(fitted.intake, Represented):
+            intake = Represented.by(restore(fitted.intake.parts, self.preprocess))
+            self.preprocess = intake.representation
+            self._deploy(replace(fitted, intake=intake), self._run)
+        elif self.preprocess is not None:
             raise InputError(f"{path} was made without a preprocess step; leave it out.")
-        return detector
 
     def _description(self) -> Parts:
         return {"names": [statistic.name for statistic in self._statistics()], "statistic": self.statistic}
@@ -345,3 +335,18 @@ class Detector(Watcher[Calibration]):
     def _restore(self, parts: list[Parts], windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
         members = zip(self._statistics(), parts, strict=True)
         return LiveFamily([member.restore(own, windows, functions) for member, own in members])
+
+
+def from_content(
+    kind: type[D],
+    content: storage.Content,
+    path: str | os.PathLike[str],
+    statistic: Statistic | Sequence[Statistic] | None = None,
+    preprocess: Any = None,
+    **place: Any,
+) -> D:
+    """The detector that a file holds, by itself or within a bank; place: where to compute, if not as before."""
+    options = {**content["options"], **place}
+    detector = kind(**options, statistic=statistic or content["statistic"], preprocess=preprocess)
+    detector._go_on(content, path)
+    return detector

@@ -271,10 +271,11 @@ class Watcher(Generic[C]):
         """Read a detector; it goes on where it was saved, bit for bit."""
         content = storage.read(path, cls.__name__)
         detector = cls(**content["options"])
-        detector._go_on(content)
+        detector._go_on(content, path)
         return detector
 
-    def _go_on(self, content: storage.Content) -> None:
+    def _go_on(self, content: storage.Content, path: str | os.PathLike[str]) -> None:
+        """From what the file at `path` holds."""
         saved = content["fitted"]
         windows = saved["windows"] = tuple(saved["windows"])
         functions = compute.load(self.backend, self.device)
