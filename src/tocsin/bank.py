@@ -7,7 +7,7 @@ import os
 from copy import copy
 from dataclasses import replace
 from threading import RLock
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -78,7 +78,7 @@ class DetectorBank:
 
     # Watching
 
-    def update(self, block: Any, streams: Any = None, *, reset_on_alarm: bool = False) -> Outcomes:
+    def update(self, block: object, streams: object = None, *, reset_on_alarm: bool = False) -> Outcomes:
         """Take in one observation of every stream, or of those named, and test each.
 
         Parameters
@@ -117,7 +117,7 @@ class DetectorBank:
             raise interrupted
         return outcomes
 
-    def reset(self, streams: Any = None) -> None:
+    def reset(self, streams: object = None) -> None:
         """Start new runs: of all streams, or of those named."""
         chosen = self._named(streams)
         with self._lock:
@@ -143,7 +143,7 @@ class DetectorBank:
         rarity = curve.rarity(statistic) if curve else math.nan
         return Outcome(int(self._rang[s]), True, statistic, threshold, rarity, self._fitted.channels[int(channel)])
 
-    def _named(self, streams: Any) -> Int64Array:
+    def _named(self, streams: object) -> Int64Array:
         if streams is None:
             return np.arange(self.streams)
         chosen = np.asarray(streams)
@@ -224,7 +224,7 @@ class DetectorBank:
         storage.write(path, {**content_of(self.detector), "kind": type(self).__name__, "bank": bank})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], preprocess: Any = None, **place: Any) -> Self:
+    def load(cls, path: str | os.PathLike[str], preprocess: object = None, **place: object) -> Self:
         """Read a bank; it goes on where it was saved. preprocess, backend, device: as in `Detector.load`."""
         content = storage.read(path, cls.__name__)
         saved = content["bank"]

@@ -149,7 +149,7 @@ class Detector(Watcher[Calibration]):
         guarantee: float | None = None,
         interval: bool = True,
         kinds: Mapping[str, Kind] | None = None,
-        preprocess: Any = None,
+        preprocess: object = None,
         preprocess_share: float = 0.25,
         calibration: Mode = "steady",
         start: Start = "warm",
@@ -180,11 +180,11 @@ class Detector(Watcher[Calibration]):
 
     def fit(
         self,
-        reference: Any,
+        reference: object,
         *,
-        groups: Any = None,
+        groups: object = None,
         workers: int | None = None,
-        cluster: Any = None,
+        cluster: object = None,
         progress: bool | None = None,
     ) -> Self:
         """Learn the reference and set the thresholds; the detector is then at the start of a run.
@@ -236,7 +236,7 @@ class Detector(Watcher[Calibration]):
         return self
 
     def _learn(
-        self, reference: Any, groups: Any, statistics: list[Statistic], seed: int, progress: bool | None
+        self, reference: object, groups: object, statistics: list[Statistic], seed: int, progress: bool | None
     ) -> Learned:
         if self.preprocess is None:
             objects_allowed = all(statistic.takes_objects for statistic in statistics)
@@ -298,7 +298,7 @@ class Detector(Watcher[Calibration]):
         cls,
         path: str | os.PathLike[str],
         statistic: Statistic | Sequence[Statistic] | None = None,
-        preprocess: Any = None,
+        preprocess: object = None,
         *,
         backend: compute.Backend | None = None,
         device: str | None = None,
@@ -342,8 +342,8 @@ def from_content(
     content: storage.Content,
     path: str | os.PathLike[str],
     statistic: Statistic | Sequence[Statistic] | None = None,
-    preprocess: Any = None,
-    **place: Any,
+    preprocess: object = None,
+    **place: object,
 ) -> D:
     """The detector that a file holds, by itself or within a bank; place: where to compute, if not as before."""
     options = {**content["options"], **place}

@@ -313,7 +313,7 @@ def _chosen_blocks(calibration: Calibration) -> str:
     )
 
 
-def windows_for(given: Any, count: int, ert: Any) -> tuple[int, ...]:
+def windows_for(given: object, count: int, ert: object) -> tuple[int, ...]:
     """The windows asked for, or the default ones that the reference is large enough for."""
     if given is not None:
         return validation.windows_given(given)

@@ -54,7 +54,7 @@ class Watcher(Generic[C]):
         """The options, by name, as scikit-learn asks for them: its `clone` makes a copy that is not fitted."""
         return {name: getattr(self, name) for name in signature(type(self)).parameters}
 
-    def set_params(self, **params: Any) -> Self:
+    def set_params(self, **params: object) -> Self:
         """Change options; they count from the next `fit` on."""
         names = tuple(signature(type(self)).parameters)
         for name in params:
@@ -66,7 +66,7 @@ class Watcher(Generic[C]):
 
     # Watching
 
-    def update(self, x: Any) -> Outcome:
+    def update(self, x: object) -> Outcome:
         """Take in one observation and test."""
         with self._held:
             fitted = self._ready()
@@ -83,7 +83,7 @@ class Watcher(Generic[C]):
             self._run = run
             return outcome
 
-    def update_many(self, block: Any, *, reset_on_alarm: bool = False) -> Outcomes:
+    def update_many(self, block: object, *, reset_on_alarm: bool = False) -> Outcomes:
         """Take in a block of observations, in order: the same outcomes as repeated `update`, at array speed.
 
         With `reset_on_alarm` a new run starts after each alarm, as `reset` would do. Whatever goes wrong, or interrupts
@@ -100,7 +100,7 @@ class Watcher(Generic[C]):
             self._run = run
             return outcomes
 
-    def update_until_alarm(self, block: Any) -> Outcomes:
+    def update_until_alarm(self, block: object) -> Outcomes:
         """Take in observations of a block up to the first alarm, the one that rings included.
 
         The outcomes are as many as were taken in. After an alarm the detector can explain it; after `reset` it can take
@@ -124,7 +124,7 @@ class Watcher(Generic[C]):
             return Outcomes.join(pieces)
 
     def _advance_with_resets(
-        self, fitted: Fitted[C], run: Run, points: Points, observed: list[Any]
+        self, fitted: Fitted[C], run: Run, points: Points, observed: list[object]
     ) -> tuple[Outcomes, Run]:
         pieces, position, size = [_advance(fitted, run, points, observed, 0, 0)], 0, SHORTEST_PIECE
         while position < len(points):
@@ -173,13 +173,13 @@ class Watcher(Generic[C]):
 
     # Copies and pickles go their own ways
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         state = {name: value for name, value in self.__dict__.items() if name != "_lock"}
         if self._fitted is not None:
             state["_fitted"], state["_run"] = now(self)
         return state
 
-    def __setstate__(self, state: dict[str, Any]) -> None:
+    def __setstate__(self, state: dict[str, object]) -> None:
         self.__dict__.update(state)
         if self._fitted is not None:
             self._lock = RLock()
@@ -311,7 +311,7 @@ def with_thresholds(watcher: W, calibration: Thresholds) -> W:
     return other
 
 
-def content_of(watcher: Watcher[Any]) -> Parts:
+def content_of(watcher: Watcher[C]) -> Parts:
     """What a file holds of a detector."""
     fitted, run = now(watcher)
     return {
@@ -324,14 +324,14 @@ def content_of(watcher: Watcher[Any]) -> Parts:
     }
 
 
-def taken_in(fitted: Fitted[Any], block: Any) -> Points:
+def taken_in(fitted: Fitted[C], block: object) -> Points:
     """Observations as points, on the GPU if they are there and are compared there."""
     if getattr(block, "is_cuda", False) and isinstance(fitted.intake, Rows) and fitted.live.takes_tensors:
         return validation.tensor_rows(block, fitted.intake.width)
     return fitted.intake.many(block)
 
 
-def _advance(fitted: Fitted[Any], run: Run, points: Points, observed: list[Any], start: int, stop: int) -> Outcomes:
+def _advance(fitted: Fitted[C], run: Run, points: Points, observed: list[object], start: int, stop: int) -> Outcomes:
     """Let points start..stop, which were observed, enter the windows of a run, and test each."""
     count = stop - start
     values = fitted.live.advance(run.windows, observed, start, stop) if count else np.empty((0, len(fitted.channels)))

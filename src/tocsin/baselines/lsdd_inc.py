@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -101,7 +101,7 @@ class LSDDInc(Watcher[LSDDIncThreshold]):
         self.seed = seed
         self.backend = backend
 
-    def fit(self, reference: Any) -> Self:
+    def fit(self, reference: object) -> Self:
         """Choose 2 W of the reference points (rows of numbers) as centres of bumps, and set the threshold."""
         began = time.perf_counter()
         seed, functions = validation.seed_number(self.seed), compute.load(self.backend)

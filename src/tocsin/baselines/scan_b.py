@@ -15,7 +15,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -110,7 +110,7 @@ class ScanB(Watcher[ScanBThreshold]):
         self.seed = seed
         self.backend = backend
 
-    def fit(self, reference: Any) -> Self:
+    def fit(self, reference: object) -> Self:
         """Cut the reference (one row of numbers per observation) into blocks and set the threshold."""
         began = time.perf_counter()
         seed, functions = validation.seed_number(self.seed), compute.load(self.backend)
@@ -186,7 +186,7 @@ def moments(
     """
     x, y = rng.integers(0, len(points), (6, samples)), rng.integers(0, len(points), (3, samples))
 
-    def k(first: Any, second: Any) -> Float64Array:
+    def k(first: Float64Array, second: Float64Array) -> Float64Array:
         return np.asarray(np.exp(-((points[first] - points[second]) ** 2).sum(1) / (2 * width**2)))
 
     def h(i: int, j: int, p: int, q: int) -> Float64Array:

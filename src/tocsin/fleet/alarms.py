@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -59,7 +58,7 @@ class Alarms:
         self._windows, self._kept, self._keys, self._explain = windows, kept, keys, explain
         self._owner, self._order, self._taken = owner, order, taken
         self.alarms: list[FleetAlarm] = []
-        self._own: dict[int, list[Any]] = {}
+        self._own: dict[int, list[np.void]] = {}
 
     def tell_again(self, rows: Int64Array) -> None:
         """Those that rows have raised before, as far as they are remembered: in the key's last batch."""
@@ -75,11 +74,11 @@ class Alarms:
         assert spoke is not None
         channel = self._windows.fitted.channels.index(spoke)
         place = order, kept.count[k], kept.run[k], outcome.time
-        record = np.array((*place, outcome.statistic, outcome.threshold, channel), ALARM)
+        record = np.array((*place, outcome.statistic, outcome.threshold, channel), ALARM)[()]
         self._own.setdefault(k, []).append(record)
         self.alarms.append(self._alarm(k, record, explain=self._explain))
 
-    def _alarm(self, k: int, record: Any, *, explain: bool) -> FleetAlarm:
+    def _alarm(self, k: int, record: np.void, *, explain: bool) -> FleetAlarm:
         order, count, run, time, statistic, threshold, channel = record.item()
         curve = self._windows.fitted.calibration.curve
         rarity = curve.rarity(statistic) if curve else math.nan

@@ -109,10 +109,10 @@ class Fleet:
         self,
         keys: Sequence[str],
         states: Sequence[bytes | None],
-        batch: Any,
-        owner: Any,
-        order: Any,
-        resets: Any = None,
+        batch: object,
+        owner: object,
+        order: object,
+        resets: object = None,
     ) -> Step:
         """Take in a batch: observations of some keys, in any order. Nothing is changed but what is returned.
 
@@ -180,7 +180,13 @@ class Fleet:
     # What comes in
 
     def _checked(
-        self, keys: Sequence[str], states: Sequence[bytes | None], rows: int, owner: Any, order: Any, resets: Any
+        self,
+        keys: Sequence[str],
+        states: Sequence[bytes | None],
+        rows: int,
+        owner: object,
+        order: object,
+        resets: object,
     ) -> tuple[Int64Array, Int64Array, BoolArray]:
         if len(keys) != len(states) or len(set(keys)) < len(keys) or not all(isinstance(key, str) for key in keys):
             raise InputError(
@@ -199,7 +205,7 @@ class Fleet:
             )
         return owner, order, flags
 
-    def _taken_in(self, batch: Any, rows: int) -> tuple[Float64Array, dict[int, str]]:
+    def _taken_in(self, batch: object, rows: int) -> tuple[Float64Array, dict[int, str]]:
         """Points, and what is wrong with rows that make none, found by halving what fails."""
         intake, points = self._windows.fitted.intake, np.zeros((rows, self._windows.columns))
         bad, waiting = dict[int, str](), [(0, rows)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -74,7 +74,7 @@ def in_turn(owner: Int64Array, order: Int64Array, last: Int64Array, *, gapless: 
     return Turns(place[turn], place[before], refused)
 
 
-def whole_numbers(name: str, values: Any, rows: int) -> Int64Array:
+def whole_numbers(name: str, values: object, rows: int) -> Int64Array:
     """One for each row."""
     numbers = np.asarray(values)
     if numbers.shape != (rows,) or (rows and numbers.dtype.kind not in "iu"):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -64,13 +63,13 @@ class LiveFamily:
         self.takes_tensors = all(member.takes_tensors for member in members)
         self.may_fail = any(member.may_fail for member in members)
 
-    def observe(self, points: Points, own: Int64Array | None) -> list[Any]:
+    def observe(self, points: Points, own: Int64Array | None) -> list[object]:
         return [member.observe(points, own) for member in self.members]
 
     def begin(self, run: int) -> list[WindowState]:
         return [member.begin(run) for member in self.members]
 
-    def advance(self, states: list[WindowState], observed: list[Any], start: int, stop: int) -> Float64Array:
+    def advance(self, states: list[WindowState], observed: list[object], start: int, stop: int) -> Float64Array:
         if len(self.members) == 1:
             return self.members[0].advance(states[0], observed[0], start, stop)
         each = zip(self.members, states, observed, strict=True)
