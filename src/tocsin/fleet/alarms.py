@@ -15,6 +15,9 @@ from tocsin.fleet.windows import Windows
 from tocsin.outcomes import Outcome
 from tocsin.statistics.base import Channel
 
+Record = tuple[int, int, int, int, float, float, int]
+"""An alarm as a state holds it: the fields of `ALARM`."""
+
 
 @dataclass(frozen=True, slots=True)
 class FleetAlarm:
@@ -58,28 +61,27 @@ class Alarms:
         self._windows, self._kept, self._keys, self._explain = windows, kept, keys, explain
         self._owner, self._order, self._taken = owner, order, taken
         self.alarms: list[FleetAlarm] = []
-        self._own: dict[int, list[np.void]] = {}
+        self._own: dict[int, list[Record]] = {}
 
     def tell_again(self, rows: Int64Array) -> None:
         """Those that rows have raised before, as far as they are remembered: in the key's last batch."""
         for k in np.unique(self._owner[rows]).tolist():
             told = self._kept.alarms.get(k, np.empty(0, ALARM))
             again = told[np.isin(told["order"], self._order[rows[self._owner[rows] == k]])]
-            self._own[k] = list(again)
-            self.alarms += [self._alarm(k, record, explain=False) for record in again]
+            self._own[k] = again.tolist()
+            self.alarms += [self._alarm(k, record, explain=False) for record in self._own[k]]
 
     def rang(self, k: int, row: int, outcome: Outcome) -> None:
         """A key rings with a row, the last in its window; `row` counts those that are taken in."""
-        kept, order, spoke = self._kept, self._order[self._taken[row]], outcome.channel
+        kept, order, spoke = self._kept, int(self._order[self._taken[row]]), outcome.channel
         assert spoke is not None
-        channel = self._windows.fitted.channels.index(spoke)
-        place = order, kept.count[k], kept.run[k], outcome.time
-        record = np.array((*place, outcome.statistic, outcome.threshold, channel), ALARM)[()]
+        place = order, int(kept.count[k]), int(kept.run[k]), outcome.time
+        record = *place, outcome.statistic, outcome.threshold, self._windows.fitted.channels.index(spoke)
         self._own.setdefault(k, []).append(record)
         self.alarms.append(self._alarm(k, record, explain=self._explain))
 
-    def _alarm(self, k: int, record: np.void, *, explain: bool) -> FleetAlarm:
-        order, count, run, time, statistic, threshold, channel = record.item()
+    def _alarm(self, k: int, record: Record, *, explain: bool) -> FleetAlarm:
+        order, count, run, time, statistic, threshold, channel = record
         curve = self._windows.fitted.calibration.curve
         rarity = curve.rarity(statistic) if curve else math.nan
         spoke = self._windows.fitted.channels[channel]
