@@ -118,7 +118,7 @@ def test_errors_say_which_step_failed() -> None:
     )
 
 
-@pytest.mark.parametrize("batch", ["text", b"bytes", {"a": 1}, 3, iter([1]), np.float64(1)])
+@pytest.mark.parametrize("batch", ["text", b"bytes", {"a": 1}, {1.0, 2.0}, 3, iter([1]), np.float64(1)])
 def test_a_batch_is_a_sequence(batch: Any) -> None:
     """Not a single observation."""
     with pytest.raises(InputError, match="put a single observation into a list"):
@@ -205,7 +205,7 @@ def test_batches_of_every_form(form: str) -> None:
     piece, picked = batches.piece_of(batch, 10, 12), batches.rows_at(batch, np.array([3, 1, 2]))
     for part, places in ((piece, [10, 11]), (picked, [3, 1, 2])):
         assert batches.form_of(part) == form
-        values = part.to_pandas() if form == "pyarrow" else part
+        values = library.Table.to_pandas(part) if form == "pyarrow" else part
         assert np.array_equal(batches.numbers(values)[:, :2], ROWS[places, :2])
     single = {"a": 1.0, "b": 2.0} if form in batches.FRAMES else ROWS[0]
     assert batches.form_of(batches.batch_of_one(single, form)) == form
@@ -240,6 +240,17 @@ def test_what_no_file_can_hold_is_given_again(tmp_path: Path) -> None:
         restore(parts, lambda batch: batch[:, :2])(ROWS)
     with pytest.raises(InputError, match="the file holds its own"):
         restore(adapt(PCA(1)).fit(ROWS).parts(), scaler)
+
+
+def test_a_damaged_file_is_refused() -> None:
+    """Whatever its step has lost, or holds in the place of something else."""
+    parts = adapt(PCA(1)).fit(ROWS).parts()
+    whole = parts["step"]
+    assert whole is not None
+    for damaged in ({**whole, "mean": "long ago"}, {"axes": whole["axes"], "explained": whole["explained"]}):
+        parts["step"] = damaged
+        with pytest.raises(StorageError, match=r"The mean of .* ndarray was written: .* Restore it from a copy"):
+            restore(parts)
 
 
 # The package

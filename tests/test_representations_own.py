@@ -144,8 +144,9 @@ def test_sentence_embedding() -> None:
         represent(["a", float("nan")])
     with pytest.raises(InputError, match="choose the one with the texts"):
         represent(np.array([["a", "b"]]))
+    number: Any = 3
     with pytest.raises(InputError, match="a model has a method encode"):
-        SentenceEmbedding(3)
+        SentenceEmbedding(number)
 
 
 def test_models_of_sentence_transformers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
 
 from tocsin import validation
 from tocsin.compute.arrays import Float64Array, Int64Array
 from tocsin.errors import InputError
+from tocsin.foreign import Tensor, is_collection, is_on_gpu, is_sparse, is_tensor
 from tocsin.representations import Representation, adapt, restore
+from tocsin.representations.base import Described
 from tocsin.representations.batches import count_of, rows_at
 from tocsin.seeds import Purpose, generator
 from tocsin.statistics.base import Points
@@ -48,18 +50,20 @@ class Learned:
     points: Points
     rows: Int64Array
     edges: Int64Array
-    tensor: Any = None
+    tensor: Tensor | None = None
 
 
-def learn(reference: Any, groups: Any, kinds: Mapping[str, Kind] | None, *, objects_allowed: bool) -> Learned:
+def learn(reference: object, groups: object, kinds: Mapping[str, Kind] | None, *, objects_allowed: bool) -> Learned:
     """How to take in observations like these, and the reference taken in."""
     intake, points = _take_in(reference, kinds, objects_allowed=objects_allowed)
-    tensor = reference.detach().reshape(points.shape) if getattr(reference, "is_cuda", False) else None
+    tensor = None
+    if isinstance(points, np.ndarray) and is_on_gpu(reference):
+        tensor = reference.detach().reshape(points.shape)
     return Learned(intake, points, np.arange(len(points)), validation.group_edges(groups, len(points)), tensor)
 
 
 def learn_represented(
-    reference: Any, groups: Any, preprocess: Any, share: float, seed: int, progress: bool | None
+    reference: object, groups: object, preprocess: object, share: float, seed: int, progress: bool | None
 ) -> Learned:
     """The same through a representation. If that has to be fitted, the part that it is fitted to leaves the reference.
 
@@ -79,7 +83,7 @@ def learn_represented(
     return Learned(Represented.by(representation), points, rows, validation.group_edges(labels[rows], len(rows)))
 
 
-def _take_in(reference: Any, kinds: Mapping[str, Kind] | None, *, objects_allowed: bool) -> tuple[Intake, Points]:
+def _take_in(reference: object, kinds: Mapping[str, Kind] | None, *, objects_allowed: bool) -> tuple[Intake, Points]:
     table = _table(reference, kinds, objects_allowed=objects_allowed)
     if table is not None and not len(table):
         raise InputError("The reference is empty; it must hold observations from the time when all was well.")
@@ -94,12 +98,12 @@ def _take_in(reference: Any, kinds: Mapping[str, Kind] | None, *, objects_allowe
     if table is not None:
         # A function of the user's gets what the user has: numbers if all are, and dicts otherwise.
         plain = all(values.holds == "numbers" and not values.missing.any() for _, values in table)
-        return (Rows(len(table.names), table.names), np.asarray(table)) if plain else (Objects(), table.records())
+        return (Rows(len(table.names), table.names), np.asarray(table)) if plain else (Objects(), Objects().many(table))
     points = validation.reference_points(reference, objects_allowed=objects_allowed)
     return Rows(points.shape[1]) if isinstance(points, np.ndarray) else Objects(), points
 
 
-def _table(reference: Any, kinds: Mapping[str, Kind] | None, *, objects_allowed: bool) -> Table | None:
+def _table(reference: object, kinds: Mapping[str, Kind] | None, *, objects_allowed: bool) -> Table | None:
     """The reference, if it is to be taken for a table."""
     if objects_allowed and not is_frame(reference):
         return None
@@ -117,10 +121,10 @@ class Intake(Protocol):
     def owners(self) -> Int64Array:
         """The column that each number of a row belongs to; len(names) if to none."""
 
-    def many(self, block: Any) -> Points:
+    def many(self, block: object) -> Points:
         """Several observations."""
 
-    def one(self, x: Any) -> Points:
+    def one(self, x: object) -> Points:
         """One observation, as a block of one."""
 
 
@@ -142,12 +146,12 @@ class Rows:
     def owners(self) -> Int64Array:
         return np.arange(self.width)
 
-    def many(self, block: Any) -> Float64Array:
+    def many(self, block: object) -> Float64Array:
         table = as_table(block, expected=dict.fromkeys(self.labels, False)) if self.labels else None
         rows: Float64Array = validation.observations(block if table is None else self._in_order(table), self.width)
         return rows
 
-    def one(self, x: Any) -> Float64Array:
+    def one(self, x: object) -> Float64Array:
         if self.labels and (is_frame(x) or as_record(x, self.labels) is not None):
             x = self._in_order(one_row(x, dict.fromkeys(self.labels, False)))
         row: Float64Array = validation.observation(x, self.width)
@@ -168,14 +172,14 @@ class Objects:
     def owners(self) -> Int64Array:
         return np.empty(0, dtype=np.int64)
 
-    def many(self, block: Any) -> list[Any]:
+    def many(self, block: object) -> list[object]:
         table = as_table(block) if is_frame(block) else None
-        objects: list[Any] = validation.observations(block if table is None else table.records(), None)
+        objects: list[object] = validation.observations(block if table is None else table.records(), None)
         return objects
 
-    def one(self, x: Any) -> list[Any]:
+    def one(self, x: object) -> list[object]:
         if is_frame(x) or (not isinstance(x, Mapping | tuple) and as_record(x) is not None):
-            return one_row(x).records()
+            return list(one_row(x).records())
         return [x]
 
 
@@ -186,7 +190,7 @@ class Represented:
     parts: what a file holds of it.
     """
 
-    parts: dict[str, Any]
+    parts: Described
 
     @classmethod
     def by(cls, representation: Representation) -> Represented:
@@ -201,17 +205,24 @@ class Represented:
         return restore(self.parts)
 
     @property
+    def width(self) -> int:
+        """Numbers of a row."""
+        width = self.parts["width"]
+        assert width is not None  # a detector's representation has been called: by its fit
+        return width
+
+    @property
     def names(self) -> tuple[str, ...]:
-        return numbered(self.parts["width"])
+        return numbered(self.width)
 
     @property
     def owners(self) -> Int64Array:
-        return np.arange(self.parts["width"])
+        return np.arange(self.width)
 
-    def many(self, block: Any) -> Float64Array:
+    def many(self, block: object) -> Float64Array:
         return self.representation(block)
 
-    def one(self, x: Any) -> Float64Array:
+    def one(self, x: object) -> Float64Array:
         return self.representation.one(x)
 
 
@@ -229,16 +240,16 @@ class Tabular:
     def owners(self) -> Int64Array:
         return self.columns.owners
 
-    def many(self, block: Any) -> Float64Array:
+    def many(self, block: object) -> Float64Array:
         table = as_table(block, self.columns.ignores, self.columns.expected)
         if table is None:
             block = validation.plain_array(block) if _is_tensor_or_sparse(block) else block
-            if hasattr(block, "__len__") and len(block) == 0:
+            if is_collection(block) and len(block) == 0:
                 return np.empty((0, self.columns.width))
             table = unnamed(block, self.names)
         return self.columns.encode(table)
 
-    def one(self, x: Any) -> Float64Array:
+    def one(self, x: object) -> Float64Array:
         x = validation.plain_array(x) if _is_tensor_or_sparse(x) else x
         row = named_row(x, self.names, self.columns.ignores)
         quickly = None if isinstance(row, Table) else self.columns.encode_record(row)
@@ -247,5 +258,5 @@ class Tabular:
         return self.columns.encode(one_row(row, self.columns.expected, self.columns.ignores))
 
 
-def _is_tensor_or_sparse(values: Any) -> bool:
-    return hasattr(values, "detach") or hasattr(values, "toarray")
+def _is_tensor_or_sparse(values: object) -> bool:
+    return is_tensor(values) or is_sparse(values)

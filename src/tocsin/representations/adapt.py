@@ -6,24 +6,25 @@ import copy
 import importlib
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
-from typing import Any, Self
+from typing import Protocol, Self, TypeGuard
 
 import numpy as np
 
+from tocsin.compute.arrays import Array
 from tocsin.errors import InputError, StorageError
 from tocsin.representations.autoencoder import Encoder
-from tocsin.representations.base import BATCH_SIZE, Representation, Step, named
+from tocsin.representations.base import BATCH_SIZE, Described, Representation, Step, held, named
 from tocsin.representations.batches import count_of, numbers, piece_of
 from tocsin.representations.networks import ONNX, Module
 from tocsin.representations.pca import Projection
-from tocsin.representations.text import SentenceEmbedding
+from tocsin.representations.text import Encodes, SentenceEmbedding
 
 
-def adapt(preprocess: Any, *, batch_size: int | None = None) -> Representation:
+def adapt(preprocess: object, *, batch_size: int | None = None) -> Representation:
     """Whatever can make rows of numbers, as a representation.
 
     Parameters
@@ -48,16 +49,20 @@ def adapt(preprocess: Any, *, batch_size: int | None = None) -> Representation:
     return Representation(_step(preprocess), BATCH_SIZE if batch_size is None else batch_size)
 
 
-def restore(parts: dict[str, Any], preprocess: Any = None) -> Representation:
+def restore(parts: Described, preprocess: object = None) -> Representation:
     """The representation that `Representation.parts` describes.
 
     preprocess: the object itself, fitted, if no file can hold it.
     """
-    description, known = parts["description"], {name: parts[name] for name in ("batch_size", "width", "form")}
+    return Representation(_step_again(parts, preprocess), parts["batch_size"], parts["width"], parts["form"])
+
+
+def _step_again(parts: Described, preprocess: object) -> Step:
+    description = parts["description"]
     if parts["step"] is not None:
         if preprocess is not None:
             raise InputError(f"preprocess was given, and the file holds its own ({description}); leave it out.")
-        return Representation(KINDS[parts["kind"]].restore(parts["step"]), **known)
+        return KINDS[parts["kind"]].restore(parts["step"])
     if preprocess is None:
         raise StorageError(
             f"The detector was made with a preprocess step that no file can hold ({description}). Load it with the "
@@ -69,10 +74,10 @@ def restore(parts: dict[str, Any], preprocess: Any = None) -> Representation:
             f"preprocess ({given.describe()}) is not fitted, and the detector's was; give the one that the detector "
             "was fitted with. If it has nothing to learn, give its method: preprocess=transformer.transform."
         )
-    return Representation(given.step, **known)
+    return given.step
 
 
-def _step(preprocess: Any) -> Step:
+def _step(preprocess: object) -> Step:
     if isinstance(preprocess, Step):
         return preprocess
     if isinstance(preprocess, Representation):
@@ -88,12 +93,12 @@ def _step(preprocess: Any) -> Step:
         return ONNX(preprocess)
     if isinstance(preprocess, type):
         raise InputError(f"preprocess={preprocess.__name__} is a class; give an object: {preprocess.__name__}(...).")
-    if any(parent.__module__.partition(".")[0] == "sentence_transformers" for parent in type(preprocess).__mro__):
+    if _embeds_sentences(preprocess):
         return SentenceEmbedding(preprocess)
     torch = sys.modules.get("torch")
     if torch is not None and isinstance(preprocess, torch.nn.Module):
         return Module(preprocess)
-    if hasattr(preprocess, "transform"):
+    if _transforms(preprocess):
         return Transformer(preprocess, _unfitted(preprocess))
     if callable(preprocess):
         return Function(preprocess)
@@ -105,14 +110,22 @@ def _step(preprocess: Any) -> Step:
     )
 
 
+def _embeds_sentences(preprocess: object) -> TypeGuard[Encodes]:
+    return any(parent.__module__.partition(".")[0] == "sentence_transformers" for parent in type(preprocess).__mro__)
+
+
+def _transforms(preprocess: object) -> TypeGuard[Transforms]:
+    return hasattr(preprocess, "transform")
+
+
 @dataclass(frozen=True)
 class Function(Step):
     """Any callable that takes a batch."""
 
     kind = "function"
-    function: Callable[[Any], Any]
+    function: Callable[..., object]
 
-    def __call__(self, batch: Any) -> Any:
+    def __call__(self, batch: object) -> object:
         return self.function(batch)
 
     def describe(self) -> str:
@@ -120,19 +133,25 @@ class Function(Step):
         return f"the function {name.replace('<locals>.', '')}"
 
 
+class Transforms(Protocol):
+    """What scikit-learn calls a transformer. Those that learn have `fit` too."""
+
+    def transform(self, batch: object, /) -> object: ...
+
+
 @dataclass(frozen=True)
 class Transformer(Step):
     """A scikit-learn transformer or pipeline, or anything with `fit` and `transform`."""
 
     kind = "transformer"
-    transformer: Any
+    transformer: Transforms
     unfitted: bool
 
     @property
     def needs_fitting(self) -> bool:
         return self.unfitted
 
-    def fit(self, batch: Any, seed: int = 0, progress: bool | None = None) -> Transformer:
+    def fit(self, batch: object, seed: int = 0, progress: bool | None = None) -> Transformer:
         """A fitted copy; where it draws random numbers and has no seed, they come from this one."""
         if hasattr(self.transformer, "get_params"):
             fresh = importlib.import_module("sklearn.base").clone(self.transformer)
@@ -144,7 +163,7 @@ class Transformer(Step):
         fresh.fit(batch)
         return Transformer(fresh, unfitted=False)
 
-    def __call__(self, batch: Any) -> Any:
+    def __call__(self, batch: object) -> object:
         return self.transformer.transform(batch)
 
     def describe(self) -> str:
@@ -152,7 +171,7 @@ class Transformer(Step):
         return type(self.transformer).__name__ + (f" of {members}" if members else "")
 
 
-def _unfitted(transformer: Any) -> bool:
+def _unfitted(transformer: object) -> bool:
     """Whether it has something to learn and has not.
 
     A pipeline asks its last step only, which may have nothing to learn although those before it do.
@@ -173,7 +192,7 @@ def _unfitted(transformer: Any) -> bool:
     return False
 
 
-def _members(transformer: Any) -> list[Any]:
+def _members(transformer: object) -> list[object]:
     """What a pipeline, or a union, of scikit-learn is made of; nothing for anything else."""
     pipelines = sys.modules.get("sklearn.pipeline")
     if pipelines is None or not isinstance(transformer, pipelines.Pipeline | pipelines.FeatureUnion):
@@ -197,7 +216,7 @@ class Chain(Step):
     def storable(self) -> bool:
         return all(step.storable for step in self.steps)
 
-    def fit(self, batch: Any, seed: int = 0, progress: bool | None = None) -> Chain:
+    def fit(self, batch: object, seed: int = 0, progress: bool | None = None) -> Chain:
         fitted: list[Step] = []
         for step in self.steps:
             with named(step, "fitting"):
@@ -207,7 +226,7 @@ class Chain(Step):
                 batch = _joined([_handed_on(fitted[-1], piece_of(batch, i, i + BATCH_SIZE)) for i in starts])
         return Chain(tuple(fitted))
 
-    def __call__(self, batch: Any) -> Any:
+    def __call__(self, batch: object) -> object:
         for step in self.steps:
             batch = _handed_on(step, batch)
         return batch
@@ -215,23 +234,23 @@ class Chain(Step):
     def describe(self) -> str:
         return ", then ".join(step.describe() for step in self.steps)
 
-    def parts(self) -> dict[str, Any]:
+    def parts(self) -> dict[str, object]:
         return {"steps": [{"kind": step.kind, "step": step.parts()} for step in self.steps]}
 
     @classmethod
-    def restore(cls, parts: dict[str, Any]) -> Self:
-        return cls(tuple(KINDS[step["kind"]].restore(step["step"]) for step in parts["steps"]))
+    def restore(cls, parts: Mapping[str, object]) -> Self:
+        return cls(tuple(KINDS[step["kind"]].restore(step["step"]) for step in held(parts, "steps", list)))
 
 
-def _handed_on(step: Step, batch: Any) -> Any:
+def _handed_on(step: Step, batch: object) -> list[object] | Array:
     """What the next step of a chain is given: a list as it is (of strings, say), all else as an array."""
     with named(step, "calling"):
         output = step(batch)
         return output if isinstance(output, list) else numbers(output)
 
 
-def _joined(pieces: list[Any]) -> Any:
-    return list(chain(*pieces)) if isinstance(pieces[0], list) else np.concatenate(pieces)
+def _joined(pieces: list[list[object] | Array]) -> list[object] | Array:
+    return list(chain(*pieces)) if isinstance(pieces[0], list) else np.concatenate([np.asarray(own) for own in pieces])
 
 
 KINDS: dict[str, type[Step]] = {kind.kind: kind for kind in (Chain, Encoder, ONNX, Projection)}

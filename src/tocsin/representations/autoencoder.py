@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, Self
+from types import ModuleType
+from typing import Self
 
 import numpy as np
 
 from tocsin.compute.arrays import Array, Float32Array
 from tocsin.errors import InputError, MissingExtraError
 from tocsin.progress import progress_bar
-from tocsin.representations.base import Learner, Step
+from tocsin.representations.base import Learner, Step, held
 from tocsin.representations.batches import check_sizes, finite_numbers, numbers
+from tocsin.representations.networks import Network
 
 LAYERS, CHANNELS = (128,), (32, 64)
 """Of the encoder, by default: for rows, and for images."""
@@ -64,7 +66,7 @@ class Autoencoder(Learner):
             object.__setattr__(self, "hidden", layers)
         check_sizes("Autoencoder", latent=self.latent, epochs=self.epochs)
 
-    def fit(self, batch: Any, seed: int = 0, progress: bool | None = None) -> Encoder:
+    def fit(self, batch: object, seed: int = 0, progress: bool | None = None) -> Encoder:
         """Train on these observations, and keep the encoder."""
         torch = load_torch()
         values = _channels_first(finite_numbers(batch))
@@ -95,7 +97,7 @@ class Autoencoder(Learner):
                 report(epoch + 1, self.epochs)
         weights = {name: value.cpu().numpy().copy() for name, value in encoder.state_dict().items()}
         variance = float(np.mean((values.std(0) / scale) ** 2)) or 1.0
-        return Encoder(shape, hidden, self.latent, mean, scale, weights, 1 - loss / variance, self.device)
+        return Encoder(shape, hidden, int(self.latent), mean, scale, weights, 1 - loss / variance, self.device)
 
     def describe(self) -> str:
         return f"autoencoder to {self.latent} numbers"
@@ -125,7 +127,7 @@ class Encoder(Step):
         return True
 
     @cached_property
-    def network(self) -> Any:
+    def network(self) -> Network:
         """The encoder, built."""
         torch = load_torch()
         with torch.random.fork_rng(devices=[]):
@@ -133,7 +135,7 @@ class Encoder(Step):
         network.load_state_dict({name: torch.tensor(value) for name, value in self.weights.items()})
         return network.to(self.device).eval()
 
-    def __call__(self, batch: Any) -> Any:
+    def __call__(self, batch: object) -> object:
         torch, values = load_torch(), _channels_first(numbers(batch))
         if values.shape[1:] != self.shape:
             raise InputError(
@@ -147,15 +149,24 @@ class Encoder(Step):
         shape = " x ".join(map(str, self.shape))
         return f"autoencoder of {shape} numbers to {self.latent} ({self.explained:.0%} of the variance)"
 
-    def parts(self) -> dict[str, Any]:
+    def parts(self) -> dict[str, object]:
         return {field.name: getattr(self, field.name) for field in fields(self)}
 
     @classmethod
-    def restore(cls, parts: dict[str, Any]) -> Self:
-        return cls(**parts)
+    def restore(cls, parts: Mapping[str, object]) -> Self:
+        return cls(
+            shape=held(parts, "shape", tuple),
+            hidden=held(parts, "hidden", tuple),
+            latent=held(parts, "latent", int),
+            mean=held(parts, "mean", np.ndarray),
+            scale=held(parts, "scale", np.ndarray),
+            weights=held(parts, "weights", dict),
+            explained=held(parts, "explained", float),
+            device=held(parts, "device", str),
+        )
 
 
-def build_encoder(shape: tuple[int, ...], hidden: tuple[int, ...], latent: int) -> Any:
+def build_encoder(shape: tuple[int, ...], hidden: tuple[int, ...], latent: int) -> Network:
     """From an observation of this shape to `latent` numbers."""
     nn = load_torch().nn
     if len(shape) == 1:
@@ -163,10 +174,10 @@ def build_encoder(shape: tuple[int, ...], hidden: tuple[int, ...], latent: int) 
     channels, sides = (shape[0], *hidden), _sides(shape, len(hidden))
     halving = [nn.Conv2d(few, many, 3, stride=2, padding=1) for few, many in pairwise(channels)]
     size = hidden[-1] * sides[-1][0] * sides[-1][1]
-    return nn.Sequential(separated(halving), nn.ReLU(), nn.Flatten(), nn.Linear(size, latent))
+    return in_turn(separated(halving), nn.ReLU(), nn.Flatten(), nn.Linear(size, latent))
 
 
-def build_decoder(shape: tuple[int, ...], hidden: tuple[int, ...], latent: int) -> Any:
+def build_decoder(shape: tuple[int, ...], hidden: tuple[int, ...], latent: int) -> Network:
     """The way back, layer by layer."""
     nn = load_torch().nn
     if len(shape) == 1:
@@ -181,10 +192,10 @@ def build_decoder(shape: tuple[int, ...], hidden: tuple[int, ...], latent: int) 
     ]
     smallest = (hidden[-1], *sides[-1])
     size = int(np.prod(smallest))
-    return nn.Sequential(nn.Linear(latent, size), nn.Unflatten(1, smallest), nn.ReLU(), separated(doubling))
+    return in_turn(nn.Linear(latent, size), nn.Unflatten(1, smallest), nn.ReLU(), separated(doubling))
 
 
-def load_torch(extra: str = "torch", purpose: str = "An autoencoder") -> Any:
+def load_torch(extra: str = "torch", purpose: str = "An autoencoder") -> ModuleType:
     """PyTorch, if it is installed."""
     try:
         return importlib.import_module("torch")
@@ -193,7 +204,7 @@ def load_torch(extra: str = "torch", purpose: str = "An autoencoder") -> Any:
 
 
 @contextmanager
-def one_thread(torch: Any) -> Iterator[None]:
+def one_thread(torch: ModuleType) -> Iterator[None]:
     """Sums in one order give one result, however many cores there are."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
@@ -203,16 +214,22 @@ def one_thread(torch: Any) -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _dense(sizes: tuple[int, ...]) -> list[Any]:
+def _dense(sizes: tuple[int, ...]) -> list[Network]:
     linear = load_torch().nn.Linear
     return [linear(before, after) for before, after in pairwise(sizes)]
 
 
-def separated(layers: list[Any]) -> Any:
+def separated(layers: list[Network]) -> Network:
     """Layers with a ReLU between each two."""
     nn = load_torch().nn
     first, *others = layers
-    return nn.Sequential(first, *(part for layer in others for part in (nn.ReLU(), layer)))
+    return in_turn(first, *(part for layer in others for part in (nn.ReLU(), layer)))
+
+
+def in_turn(*layers: Network) -> Network:
+    """One network, in which each layer is given what the one before it gives."""
+    network: Network = load_torch().nn.Sequential(*layers)
+    return network
 
 
 def _sides(shape: tuple[int, ...], halvings: int) -> list[tuple[int, int]]:

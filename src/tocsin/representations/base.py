@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self, TypedDict, TypeVar
 
 import numpy as np
 
 from tocsin.compute.arrays import Float64Array
-from tocsin.errors import InputError, NotFittedError
+from tocsin.errors import InputError, NotFittedError, StorageError
 from tocsin.representations.batches import batch_of_one, check_sizes, count_of, form_of, piece_of, rows_of
 
 BATCH_SIZE = 512
@@ -19,6 +19,9 @@ BATCH_SIZE = 512
 DRIFT, ROUNDING = 0.05, 0.01
 """How far a number may move when its observation comes alone: so many spreads of its column, and so much of the
 column's largest value. Networks of low precision move them a little."""
+
+
+T = TypeVar("T")
 
 
 class Step(ABC):
@@ -38,25 +41,36 @@ class Step(ABC):
         return False
 
     @abstractmethod
-    def __call__(self, batch: Any) -> Any:
+    def __call__(self, batch: object) -> object:
         """One row of numbers per observation."""
 
     @abstractmethod
     def describe(self) -> str:
         """What it is, in a few words."""
 
-    def fit(self, batch: Any, seed: int = 0, progress: bool | None = None) -> Step:
+    def fit(self, batch: object, seed: int = 0, progress: bool | None = None) -> Step:
         """What it becomes by learning from observations: another step, ready to be called."""
         return self
 
-    def parts(self) -> dict[str, Any]:
+    def parts(self) -> dict[str, object]:
         """What a file must hold to build it again."""
         raise NotImplementedError
 
     @classmethod
-    def restore(cls, parts: dict[str, Any]) -> Self:
+    def restore(cls, parts: Mapping[str, object]) -> Self:
         """The step that `parts` describes."""
         raise NotImplementedError
+
+
+def held(parts: Mapping[str, object], name: str, kind: type[T]) -> T:
+    """One of a step's parts, which must be what was written there."""
+    value = parts.get(name)
+    if not isinstance(value, kind):
+        raise StorageError(
+            f"The {name} of the file's preprocess step is of type {type(value).__name__}, and {kind.__name__} was "
+            "written: the file is damaged. Restore it from a copy, or fit the detector again."
+        )
+    return value
 
 
 class Learner(Step):
@@ -66,8 +80,19 @@ class Learner(Step):
     def needs_fitting(self) -> bool:
         return True
 
-    def __call__(self, batch: Any) -> Any:
+    def __call__(self, batch: object) -> object:
         raise NotFittedError(f"This {self.describe()} has not learned from any data yet: call fit(batch) first.")
+
+
+class Described(TypedDict):
+    """What a file holds of a representation; of its step None, if no file can hold that."""
+
+    kind: str
+    description: str
+    batch_size: int
+    width: int | None
+    form: str | None
+    step: dict[str, object] | None
 
 
 class Representation:
@@ -101,7 +126,7 @@ class Representation:
         """Whether a file can hold it; if not, the object must be given again when a detector is loaded."""
         return self.step.storable
 
-    def fit(self, batch: Any, seed: int = 0, progress: bool | None = None) -> Representation:
+    def fit(self, batch: object, seed: int = 0, progress: bool | None = None) -> Representation:
         """A representation that has learned from these observations; this one, if there is nothing to learn.
 
         What it has learned fits these observations better than any others, so they must not be in the reference.
@@ -112,7 +137,7 @@ class Representation:
         with named(self.step, "fitting"):
             return Representation(self.step.fit(batch, seed, progress), self.batch_size)
 
-    def __call__(self, batch: Any) -> Float64Array:
+    def __call__(self, batch: object) -> Float64Array:
         """One finite row of numbers per observation, (n, width); nothing is called for no observations."""
         count = count_of(batch)
         if self.needs_fitting:
@@ -135,7 +160,7 @@ class Representation:
         self.form = self.form or form_of(batch)
         return rows
 
-    def one(self, x: Any) -> Float64Array:
+    def one(self, x: object) -> Float64Array:
         """The row of one observation, (1, width); the step gets it in a batch of the form that it knows."""
         return self(batch_of_one(x, self.form))
 
@@ -143,7 +168,7 @@ class Representation:
         """What it is, in a few words."""
         return self.step.describe()
 
-    def parts(self) -> dict[str, Any]:
+    def parts(self) -> Described:
         """What a file must hold; `restore` reads it."""
         return {
             "kind": self.step.kind,
@@ -158,7 +183,7 @@ class Representation:
         width = "" if self.width is None else f", rows of {self.width}"
         return f"<Representation: {self.describe()}{width}{', not fitted' if self.needs_fitting else ''}>"
 
-    def _rows(self, piece: Any) -> Float64Array:
+    def _rows(self, piece: object) -> Float64Array:
         with named(self.step, "calling"):
             output = self.step(piece)
         return rows_of(output, count_of(piece), self.describe())

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from types import ModuleType
+from typing import Protocol, TypeGuard
 
 import numpy as np
 
 from tocsin.compute.arrays import Array, Float64Array, Int64Array
 from tocsin.errors import InputError
+from tocsin.foreign import Indexed, is_collection, is_compressible, is_indexed, is_located, is_sparse, is_tensor
 
-FRAMES: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
+FRAMES: dict[str, Callable[[ModuleType, dict[str, object]], object]] = {
     "pandas": lambda pandas, record: pandas.DataFrame([record]),
     "polars": lambda polars, record: polars.DataFrame([record]),
     "pyarrow": lambda arrow, record: arrow.Table.from_pylist([record]),
@@ -19,52 +21,86 @@ FRAMES: dict[str, Callable[[Any, dict[str, Any]], Any]] = {
 """Libraries of data frames, and how each makes one of a single record."""
 
 
-def count_of(batch: Any) -> int:
+def count_of(batch: object) -> int:
     """How many observations there are."""
-    shape = getattr(batch, "shape", None)
-    if isinstance(batch, str | bytes | dict) or not (shape or hasattr(batch, "__len__")) or shape == ():
-        raise InputError(
-            f"preprocess takes a sequence of observations, and got a {type(batch).__name__}; put a single observation "
-            "into a list, or into an array with one row."
-        )
-    return int(shape[0]) if shape else len(batch)
+    shape: tuple[int, ...] | None = getattr(batch, "shape", None)
+    if isinstance(batch, str | bytes | dict) or shape == ():
+        raise _no_sequence(batch)
+    if shape:
+        return int(shape[0])
+    if not is_collection(batch):
+        raise _no_sequence(batch)
+    return len(batch)
 
 
-def piece_of(batch: Any, start: int, stop: int) -> Any:
+def _no_sequence(batch: object) -> InputError:
+    return InputError(
+        f"preprocess takes a sequence of observations, and got a {type(batch).__name__}; put a single observation "
+        "into a list, or into an array with one row."
+    )
+
+
+def listed(batch: object) -> list[object]:
+    """Its observations, one by one."""
+    if not isinstance(batch, Iterable) and not is_collection(batch):
+        raise _no_sequence(batch)
+    return list(batch)
+
+
+def piece_of(batch: object, start: int, stop: int) -> object:
     """Observations start..stop, as the same kind of sequence."""
-    if hasattr(batch, "iloc"):
-        return batch.iloc[start:stop]
-    if hasattr(batch, "tocsr"):
-        return batch.tocsr()[start:stop]
-    return batch[start:stop]
+    return _by_rows(batch)[start:stop]
 
 
-def rows_at(batch: Any, places: Int64Array) -> Any:
+def rows_at(batch: object, places: Int64Array) -> object:
     """The observations at these places, as the same kind of sequence."""
-    if hasattr(batch, "iloc"):
-        return batch.iloc[places]
-    if hasattr(batch, "tocsr"):
-        return batch.tocsr()[places]
     if isinstance(batch, list | tuple):
         return [batch[i] for i in places]
-    return batch.take(places) if form_of(batch) == "pyarrow" else batch[places]
+    return batch.take(places) if _is_arrow(batch) else _by_rows(batch)[places]
 
 
-def form_of(batch: Any) -> str:
+def _by_rows(batch: object) -> Indexed:
+    """What takes slices and places of rows."""
+    if is_located(batch):
+        return batch.iloc
+    if is_compressible(batch):
+        return batch.tocsr()
+    if is_indexed(batch):
+        return batch
+    raise _no_sequence(batch)
+
+
+class Arrow(Protocol):
+    """A table of Arrow's, which has slices, but no rows by their places."""
+
+    def take(self, places: Int64Array) -> object: ...
+
+
+def _is_arrow(batch: object) -> TypeGuard[Arrow]:
+    return form_of(batch) == "pyarrow"
+
+
+def form_of(batch: object) -> str:
     """What kind of sequence a batch is, by name."""
     library = type(batch).__module__.partition(".")[0]
-    if library in FRAMES and len(getattr(batch, "shape", ())) == 2:
+    if library in FRAMES and len(_shape(batch)) == 2:
         return library
-    if hasattr(batch, "tocsr"):
+    if is_compressible(batch):
         return "sparse"
     return {"numpy": "array", "torch": "tensor"}.get(library, "list")
 
 
-def batch_of_one(x: Any, form: str | None) -> Any:
+def _shape(values: object) -> tuple[int, ...]:
+    """Of an array or a table; () for all else."""
+    shape: tuple[int, ...] = getattr(values, "shape", ())
+    return shape
+
+
+def batch_of_one(x: object, form: str | None) -> object:
     """A single observation as a batch of this form; of the one that suits it, if none is known."""
     if form is None:
         form = {"numpy": "array", "torch": "tensor"}.get(type(x).__module__.partition(".")[0], "list")
-    if form in ("sparse", *FRAMES) and len(getattr(x, "shape", ())) == 2 and x.shape[0] == 1:
+    if form in ("sparse", *FRAMES) and len(_shape(x)) == 2 and _shape(x)[0] == 1:
         return x
     if form in FRAMES:
         record = x.to_dict() if hasattr(x, "to_dict") else x
@@ -81,7 +117,7 @@ def batch_of_one(x: Any, form: str | None) -> Any:
     return np.asarray(x)[None] if form == "array" else [x]
 
 
-def rows_of(output: Any, count: int, what: str) -> Float64Array:
+def rows_of(output: object, count: int, what: str) -> Float64Array:
     """What a step gave, as a float64 array (count, width) of finite numbers."""
     try:
         array = numbers(output)
@@ -112,13 +148,13 @@ def rows_of(output: Any, count: int, what: str) -> Float64Array:
     return rows
 
 
-def numbers(values: Any) -> Array:
+def numbers(values: object) -> Array:
     """An array of numbers from arrays, lists of arrays, tensors (of any device), sparse rows and data frames."""
-    if hasattr(values, "toarray"):
+    if is_sparse(values):
         values = values.toarray()
-    elif hasattr(values, "detach"):
+    elif is_tensor(values):
         values = values.detach().cpu().double().numpy()
-    elif isinstance(values, list | tuple) and values and hasattr(values[0], "detach"):
+    elif isinstance(values, list | tuple) and values and is_tensor(values[0]):
         values = [value.detach().cpu().double().numpy() for value in values]
     try:
         array = np.asarray(values)
@@ -129,7 +165,7 @@ def numbers(values: Any) -> Array:
     return array
 
 
-def finite_numbers(values: Any) -> Array:
+def finite_numbers(values: object) -> Array:
     """Observations to learn from: at least two, and none lacking a number."""
     array = numbers(values)
     if array.ndim == 0 or len(array) < 2:
@@ -139,7 +175,7 @@ def finite_numbers(values: Any) -> Array:
     return array
 
 
-def check_sizes(what: str, **sizes: Any) -> None:
+def check_sizes(what: str, **sizes: object) -> None:
     """Whole numbers from 1 on."""
     for name, size in sizes.items():
         if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:

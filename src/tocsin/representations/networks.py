@@ -4,22 +4,44 @@ from __future__ import annotations
 
 import importlib
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Protocol, Self
 
 import numpy as np
 
 from tocsin.compute.arrays import Array
 from tocsin.errors import InputError, MissingExtraError
-from tocsin.representations.base import Step
+from tocsin.foreign import Tensor
+from tocsin.representations.base import Step, held
 from tocsin.representations.batches import numbers
 
 INPUTS = {"tensor(float)": np.float32, "tensor(float16)": np.float16, "tensor(double)": np.float64}
 """What ONNX calls the numbers that a model may take, and what NumPy does."""
+
+
+class Network(Protocol):
+    """A module of PyTorch's."""
+
+    training: bool
+
+    def __call__(self, batch: Tensor, /) -> object: ...
+
+    def eval(self) -> Network: ...
+
+    def to(self, device: str, /) -> Network: ...
+
+    def modules(self) -> Iterable[Network]:
+        """Itself, and all that it is made of."""
+
+    def parameters(self) -> Iterator[Tensor]: ...
+
+    def state_dict(self) -> Mapping[str, Tensor]: ...
+
+    def load_state_dict(self, weights: Mapping[str, Tensor], /) -> object: ...
 
 
 @dataclass(frozen=True)
@@ -31,17 +53,19 @@ class Module(Step):
     """
 
     kind = "module"
-    module: Any
+    module: Network
 
-    def __call__(self, batch: Any) -> Any:
+    def __call__(self, batch: object) -> object:
         torch = importlib.import_module("torch")
         own = next(self.module.parameters(), torch.empty(0))
-        if not isinstance(batch, torch.Tensor):
+        if isinstance(batch, torch.Tensor):
+            given: Tensor = batch
+        else:
             precision = np.float64 if own.dtype == torch.float64 else np.float32
-            batch = torch.tensor(np.ascontiguousarray(numbers(batch), dtype=precision))
-        dtype = own.dtype if batch.is_floating_point() else batch.dtype
+            given = torch.tensor(np.ascontiguousarray(numbers(batch), dtype=precision))
+        dtype = own.dtype if given.is_floating_point() else given.dtype
         with torch.no_grad(), _evaluating(self.module):
-            output = self.module(batch.to(device=own.device, dtype=dtype))
+            output = self.module(given.to(device=own.device, dtype=dtype))
         if not isinstance(output, torch.Tensor):
             raise InputError(
                 f"The module gave a {type(output).__name__}, and a tensor with one row per observation is needed; give "
@@ -54,7 +78,7 @@ class Module(Step):
 
 
 @contextmanager
-def _evaluating(module: Any) -> Iterator[None]:
+def _evaluating(module: Network) -> Iterator[None]:
     """With dropout and the like off; afterwards every part of the module is in the mode that it was in."""
     modes = [(part, part.training) for part in module.modules()]
     module.eval()
@@ -63,6 +87,24 @@ def _evaluating(module: Any) -> Iterator[None]:
     finally:
         for part, training in modes:
             part.training = training
+
+
+class Entry(Protocol):
+    """An input or an output of a session."""
+
+    name: str
+    type: str
+    shape: Sequence[object]
+
+
+class Session(Protocol):
+    """A model as onnxruntime has it."""
+
+    def get_inputs(self) -> Sequence[Entry]: ...
+
+    def get_outputs(self) -> Sequence[Entry]: ...
+
+    def run(self, outputs: list[str], feed: dict[str, Array], /) -> Sequence[Array]: ...
 
 
 class ONNX(Step):
@@ -95,7 +137,7 @@ class ONNX(Step):
         return True
 
     @cached_property
-    def session(self) -> Any:
+    def session(self) -> Session:
         """The model, loaded."""
         try:
             runtime = importlib.import_module("onnxruntime")
@@ -103,7 +145,7 @@ class ONNX(Step):
             raise MissingExtraError("onnxruntime", "onnx", "Running an ONNX file") from error
         failures = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
         try:
-            session = runtime.InferenceSession(self.content, providers=["CPUExecutionProvider"])
+            session: Session = runtime.InferenceSession(self.content, providers=["CPUExecutionProvider"])
         except (failures.Fail, failures.InvalidProtobuf, failures.InvalidGraph, failures.NotImplemented) as error:
             raise InputError(
                 f"onnxruntime cannot load {self.describe()}; it must be one whole file, its weights included: {error}"
@@ -111,7 +153,7 @@ class ONNX(Step):
         _check(session, self.output, self.describe())
         return session
 
-    def __call__(self, batch: Any) -> Array:
+    def __call__(self, batch: object) -> Array:
         entry = self.session.get_inputs()[0]
         values = np.ascontiguousarray(numbers(batch), dtype=INPUTS[entry.type])
         # A model that was exported for single observations gets them one by one.
@@ -123,20 +165,21 @@ class ONNX(Step):
     def describe(self) -> str:
         return f"the ONNX model {self.name}".rstrip() + (f", output {self.output!r}" if self.output else "")
 
-    def parts(self) -> dict[str, Any]:
+    def parts(self) -> dict[str, object]:
         return {"name": self.name, "output": self.output, "content": np.frombuffer(self.content, dtype=np.uint8)}
 
     @classmethod
-    def restore(cls, parts: dict[str, Any]) -> Self:
-        model = cls(np.asarray(parts["content"], dtype=np.uint8).tobytes(), parts["output"])
-        model.name = parts["name"]
+    def restore(cls, parts: Mapping[str, object]) -> Self:
+        output = None if parts["output"] is None else held(parts, "output", str)
+        model = cls(np.asarray(held(parts, "content", np.ndarray), dtype=np.uint8).tobytes(), output)
+        model.name = held(parts, "name", str)
         return model
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __getstate__(self) -> dict[str, object]:
         return {name: value for name, value in vars(self).items() if name != "session"}  # it cannot be copied
 
 
-def _check(session: Any, output: str | None, what: str) -> None:
+def _check(session: Session, output: str | None, what: str) -> None:
     inputs, outputs = session.get_inputs(), [entry.name for entry in session.get_outputs()]
     if len(inputs) != 1 or inputs[0].type not in INPUTS:
         found = ", ".join(f"{entry.name}: {entry.type}" for entry in inputs)

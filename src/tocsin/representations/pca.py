@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
 from tocsin.compute.arrays import Array, Float64Array
 from tocsin.errors import InputError
-from tocsin.representations.base import Learner, Step
+from tocsin.representations.base import Learner, Step, held
 from tocsin.representations.batches import check_sizes, finite_numbers, numbers
 
 NOTHING = 1e-10
@@ -36,7 +37,7 @@ class PCA(Learner):
     def __post_init__(self) -> None:
         check_sizes("PCA", components=self.components)
 
-    def fit(self, batch: Any, seed: int = 0, progress: bool | None = None) -> Projection:
+    def fit(self, batch: object, seed: int = 0, progress: bool | None = None) -> Projection:
         """The directions of these observations, by a singular value decomposition."""
         rows = _flat(finite_numbers(batch))
         mean = rows.mean(0)
@@ -74,7 +75,7 @@ class Projection(Step):
     def storable(self) -> bool:
         return True
 
-    def __call__(self, batch: Any) -> Float64Array:
+    def __call__(self, batch: object) -> Float64Array:
         rows = _flat(numbers(batch))
         if rows.shape[1] != len(self.mean):
             raise InputError(
@@ -87,12 +88,12 @@ class Projection(Step):
     def describe(self) -> str:
         return f"PCA of {len(self.mean)} numbers to {len(self.axes)} ({self.explained:.0%} of the variance)"
 
-    def parts(self) -> dict[str, Any]:
+    def parts(self) -> dict[str, object]:
         return {"mean": self.mean, "axes": self.axes, "explained": self.explained}
 
     @classmethod
-    def restore(cls, parts: dict[str, Any]) -> Self:
-        return cls(parts["mean"], parts["axes"], parts["explained"])
+    def restore(cls, parts: Mapping[str, object]) -> Self:
+        return cls(held(parts, "mean", np.ndarray), held(parts, "axes", np.ndarray), held(parts, "explained", float))
 
 
 def _flat(values: Array) -> Float64Array:

@@ -4,10 +4,17 @@ from __future__ import annotations
 
 import importlib
 from functools import cached_property
-from typing import Any
+from typing import Protocol
 
 from tocsin.errors import InputError, MissingExtraError
 from tocsin.representations.base import Step
+from tocsin.representations.batches import listed
+
+
+class Encodes(Protocol):
+    """A model that gives one row of numbers per text."""
+
+    def encode(self, texts: list[str], /) -> object: ...
 
 
 class SentenceEmbedding(Step):
@@ -22,7 +29,7 @@ class SentenceEmbedding(Step):
 
     kind = "sentence embedding"
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: str | Encodes) -> None:
         if not isinstance(model, str) and not callable(getattr(model, "encode", None)):
             raise InputError(
                 f"SentenceEmbedding({type(model).__name__}): a model has a method encode(list of str) that gives one "
@@ -31,7 +38,7 @@ class SentenceEmbedding(Step):
         self.model = model
 
     @cached_property
-    def encoder(self) -> Any:
+    def encoder(self) -> Encodes:
         """The model, loaded."""
         if not isinstance(self.model, str):
             return self.model
@@ -39,15 +46,16 @@ class SentenceEmbedding(Step):
             library = importlib.import_module("sentence_transformers")
         except ImportError as error:
             raise MissingExtraError("sentence-transformers", "text", f"SentenceEmbedding({self.model!r})") from error
-        return library.SentenceTransformer(self.model)
+        loaded: Encodes = library.SentenceTransformer(self.model)
+        return loaded
 
-    def __call__(self, batch: Any) -> Any:
+    def __call__(self, batch: object) -> object:
         if len(getattr(batch, "shape", ("any",))) != 1:
             raise InputError(
                 f"SentenceEmbedding takes texts, and got a {type(batch).__name__} with columns; choose the one with "
                 "the texts: preprocess=[lambda table: list(table['name']), SentenceEmbedding(model)]."
             )
-        texts = list(batch)
+        texts = listed(batch)
         for place, text in enumerate(texts):
             if not isinstance(text, str):
                 raise InputError(
