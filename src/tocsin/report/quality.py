@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from scipy import special
 
-from tocsin.compute.arrays import Float64Array
+from tocsin.compute.arrays import Float64Array, Int64Array
 from tocsin.detector import Detector
 from tocsin.intake import Rows, Tabular
 from tocsin.plots.samples import values_in
@@ -65,9 +64,10 @@ class Share:
         return float(np.exp(logs).sum())
 
 
-def _ways(among: int, chosen: Any) -> Any:
+def _ways(among: int, chosen: int | Int64Array) -> Float64Array:
     """log of the number of ways to choose some."""
-    return special.gammaln(among + 1) - special.gammaln(chosen + 1) - special.gammaln(among - chosen + 1)
+    ways = special.gammaln(among + 1) - special.gammaln(chosen + 1) - special.gammaln(among - chosen + 1)
+    return np.asarray(ways)
 
 
 @dataclass(frozen=True)
@@ -191,7 +191,7 @@ def _of_column(column: Column, rows: Float64Array) -> Known:
         # Features rise with the numbers, and a missing one is in their midst.
         ends = rows[[rows[:, 0].argmin(), rows[:, 0].argmax()]]
         low, high = (record[name] for record in Columns((column,)).decode(ends))
-        if low is None or high is None:
+        if not isinstance(low, float) or not isinstance(high, float):
             return Known(name, kind, missing)
         return Known(name, kind, missing, _beyond(there), (low, high), constant=low == high)
     if kind == "category":

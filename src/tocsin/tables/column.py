@@ -18,7 +18,7 @@ import hashlib
 from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -28,6 +28,9 @@ from tocsin.tables.ngrams import PLACES, ngram_vectors
 from tocsin.tables.table import Holds, Values
 
 Kind = Literal["auto", "number", "category", "time", "elapsed", "text", "ignore"]
+
+Value = float | str | None
+"""What a row of features stands for: a number or a time, the name of a category; None if it is missing or lost."""
 
 ALLOWED: dict[Holds, tuple[Kind, ...]] = {
     "numbers": ("number", "category"),
@@ -160,7 +163,7 @@ class Column:
         """The features of a category, of length 1; 0 for none."""
         return np.zeros(DIRECTIONS) if word is None else _direction(word)
 
-    def value(self, features: Float64Array) -> Any:
+    def value(self, features: Float64Array) -> Value:
         """What a row of features stands for."""
         if self.kind in NUMERIC:
             return self.centre + self.spread * float(let_out(features[0] / self.weight))
@@ -193,7 +196,7 @@ def _direction(word: str) -> Float64Array:
     return signs
 
 
-def drawn_in(numbers: Float64Array, centre: Any, spread: Any) -> Float64Array:
+def drawn_in(numbers: Float64Array, centre: float | Float64Array, spread: float | Float64Array) -> Float64Array:
     """Distances from the centre: up to KNEE spreads as they are, then by their logarithm."""
     with np.errstate(over="ignore"):
         distance = (numbers - centre) / spread

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple, get_args
+from typing import NamedTuple, get_args
 
 import numpy as np
 
-from tocsin.compute.arrays import Float64Array, Int64Array
+from tocsin.compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin.errors import InputError
-from tocsin.tables.column import APART, NUMERIC, Column, Kind, drawn_in, must_be_finite
+from tocsin.tables.column import APART, NUMERIC, Column, Kind, Value, drawn_in, must_be_finite
 from tocsin.tables.table import Holds, Table, Values, plain_numbers, word_of
 
 NEW = 0.25
@@ -110,7 +110,7 @@ class Columns:
                     self._put_gaps(rows, gone, column, place, 1.0)
         return rows
 
-    def encode_record(self, record: Mapping[str, Any]) -> Float64Array | None:
+    def encode_record(self, record: Mapping[str, object]) -> Float64Array | None:
         """One row, quickly, and to the last bit as `encode` does; None if the record takes a closer look."""
         if not self._numbers.alone or record.keys() != self.expected.keys():
             return None
@@ -148,7 +148,7 @@ class Columns:
                 rows[gone[:, k], place] = 0.0
                 self._put_gaps(rows, gone[:, k], self.columns[numbers.which[k]], place, APART)
 
-    def _put_gaps(self, rows: Float64Array, gone: Any, column: Column, place: int, apart: float) -> None:
+    def _put_gaps(self, rows: Float64Array, gone: BoolArray | int, column: Column, place: int, apart: float) -> None:
         """Say where values of a column are missing."""
         if column.missing:
             rows[gone, place + column.width] = apart
@@ -181,12 +181,12 @@ class Columns:
         pairs = zip(self.columns, self._places.tolist(), strict=True)
         return [(column, place) for column, place in pairs if column.kind == "category"]
 
-    def decode(self, rows: Float64Array) -> list[dict[str, Any]]:
+    def decode(self, rows: Float64Array) -> list[dict[str, Value]]:
         """Values that rows of features stand for, to be shown: None for what is missing, and for texts, which are lost.
 
         Categories that the reference has not are 'other'; a time is a number of seconds since the week's beginning.
         """
-        shown: list[dict[str, Any]] = [{} for _ in rows]
+        shown: list[dict[str, Value]] = [{} for _ in rows]
         newly = rows[:, -1] > 0
         for column, place in zip(self.columns, self._places, strict=True):
             features = rows[:, place : place + column.size]
@@ -257,6 +257,6 @@ def ignored_by(kinds: Mapping[str, Kind] | None) -> Callable[[str], bool]:
     return lambda name: kinds.get(name, kinds.get(OTHERS)) == "ignore"
 
 
-def _listed(names: Any) -> str:
+def _listed(names: Iterable[str]) -> str:
     shown = [repr(name) for name in names]
     return ", ".join(shown[:12]) + (f" and {len(shown) - 12} more" if len(shown) > 12 else "")

@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 import numpy as np
 
 from tocsin.errors import InputError, MissingExtraError
+from tocsin.foreign import is_collection
 from tocsin.tables.table import Table, Values
+
+if TYPE_CHECKING:
+    import narwhals
+    from narwhals.typing import IntoSeries
 
 FRAMES = ("pandas", "polars", "pyarrow", "modin", "cudf")
 """Libraries whose frames are read, if they are in use."""
@@ -20,6 +25,9 @@ TEXT = "text"
 Skips = Callable[[str], bool]
 """Whether a column, by its name, is to be left unread."""
 
+Record = Mapping[Any, object]
+"""Values by their names, which may be anything: so are the labels of a Series, or the keys of a dict."""
+
 Expected = Mapping[str, bool]
 """The columns of a reference, and whether a record may lack each: it may where the reference has gaps."""
 
@@ -28,7 +36,7 @@ def _skips_none(name: str) -> bool:
     return False
 
 
-def as_table(data: Any, skips: Skips = _skips_none, expected: Expected | None = None) -> Table | None:
+def as_table(data: object, skips: Skips = _skips_none, expected: Expected | None = None) -> Table | None:
     """The table that `data` is; None if it is something else.
 
     skips: which columns to leave unread; they are there, and hold nothing.
@@ -49,22 +57,22 @@ def as_table(data: Any, skips: Skips = _skips_none, expected: Expected | None = 
     return None
 
 
-def is_frame(data: Any) -> bool:
+def is_frame(data: object) -> bool:
     """Whether it is a table or a data frame, rather than a series or something else."""
     return isinstance(data, Table) or (_is_of_library(data) and hasattr(type(data), "columns"))
 
 
-def _is_of_library(data: Any) -> bool:
+def _is_of_library(data: object) -> bool:
     """Whether its class, or one that this is made from, is of one of the libraries that have frames."""
     return any(base.__module__.split(".")[0] in FRAMES for base in type(data).__mro__)
 
 
-def unnamed(block: Any, names: Sequence[str]) -> Table:
+def unnamed(block: object, names: Sequence[str]) -> Table:
     """Rows of values in the order of the columns: an array, or a list of rows."""
     try:
         array = np.asarray(block, dtype=None if isinstance(block, np.ndarray) else object)
     except ValueError:
-        array = np.empty(len(block), dtype=object)
+        array = np.empty(len(block) if is_collection(block) else (), dtype=object)
     if array.ndim == 1 and len(names) == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] != len(names):
@@ -80,13 +88,13 @@ def unnamed(block: Any, names: Sequence[str]) -> Table:
     return Table({name: Values.of_objects(listed(array[:, i]), name) for i, name in enumerate(names)})
 
 
-def one_row(x: Any, expected: Expected | None = None, skips: Skips = _skips_none) -> Table:
+def one_row(x: object, expected: Expected | None = None, skips: Skips = _skips_none) -> Table:
     """One observation: a mapping, a frame of one row, a Series with names, or values in the order of the columns."""
     row = named_row(x, tuple(expected or ()), skips)
     return row if isinstance(row, Table) else from_records([row], skips, expected)
 
 
-def named_row(x: Any, names: Sequence[str], skips: Skips = _skips_none) -> Table | Mapping[Any, Any]:
+def named_row(x: object, names: Sequence[str], skips: Skips = _skips_none) -> Table | Record:
     """One observation as a table of one row, if it is a frame, or as a record."""
     if is_frame(x):
         frame = x if isinstance(x, Table) else from_frame(x, skips)
@@ -96,11 +104,10 @@ def named_row(x: Any, names: Sequence[str], skips: Skips = _skips_none) -> Table
     record = as_record(x, names)
     if record is not None:
         return record
-    if isinstance(x, str | bytes) or not hasattr(x, "__len__") or getattr(x, "ndim", 1) == 0:
-        x = [x]
-    if len(x) == 1 and isinstance(inner := next(iter(x)), list | tuple | np.ndarray):
-        x = inner
-    values = x.tolist() if isinstance(x, np.ndarray) and x.dtype.kind not in "mM" else list(x)
+    given = [x] if isinstance(x, str | bytes) or not is_collection(x) or getattr(x, "ndim", 1) == 0 else x
+    if len(given) == 1 and isinstance(inner := next(iter(given)), list | tuple | np.ndarray):
+        given = inner
+    values = given.tolist() if isinstance(given, np.ndarray) and given.dtype.kind not in "mM" else list(given)
     if len(values) != len(names):
         raise InputError(
             f"The observation has {len(values)} values; the reference has {len(names)} columns, and it must have as "
@@ -109,20 +116,35 @@ def named_row(x: Any, names: Sequence[str], skips: Skips = _skips_none) -> Table
     return dict(zip(names, values, strict=True))
 
 
-def as_record(x: Any, names: Sequence[str] = ()) -> Mapping[Any, Any] | None:
+def as_record(x: object, names: Sequence[str] = ()) -> Record | None:
     """The names and values of a mapping, a named tuple, or a Series whose index has names; else None."""
     if isinstance(x, Mapping):
         return x
     if isinstance(x, tuple):
-        record: Mapping[Any, Any] | None = x._asdict() if hasattr(x, "_asdict") else None
+        record: Record | None = x._asdict() if hasattr(x, "_asdict") else None
         return record
-    index = getattr(x, "index", None) if _is_of_library(x) and not is_frame(x) else None
-    labels = [] if index is None or callable(index) else list(index)
+    if not _is_labelled(x):
+        return None
+    labels = list(x.index)
     named = any(isinstance(label, str) or str(label) in names for label in labels)
     return dict(zip(labels, x, strict=True)) if named else None
 
 
-def from_records(records: Sequence[Any], skips: Skips = _skips_none, expected: Expected | None = None) -> Table:
+class Labelled(Protocol):
+    """A Series whose values have labels, as pandas has them."""
+
+    @property
+    def index(self) -> Iterable[object]: ...
+
+    def __iter__(self) -> Iterator[object]: ...
+
+
+def _is_labelled(x: object) -> TypeGuard[Labelled]:
+    index = getattr(x, "index", None) if _is_of_library(x) and not is_frame(x) else None
+    return index is not None and not callable(index)
+
+
+def from_records(records: Sequence[object], skips: Skips = _skips_none, expected: Expected | None = None) -> Table:
     """From mappings of column names to values; a name that a record lacks is a missing value there, if it may be."""
     rows = [_with_names(i, record, records[0]) for i, record in enumerate(records)]
     names = dict.fromkeys(name for row in rows for name in row)
@@ -139,7 +161,7 @@ def from_records(records: Sequence[Any], skips: Skips = _skips_none, expected: E
     )
 
 
-def _with_names(row: int, given: Any, first: Any) -> Mapping[str, Any]:
+def _with_names(row: int, given: object, first: object) -> Mapping[str, object]:
     record = as_record(given)
     if record is None:
         raise InputError(
@@ -149,7 +171,7 @@ def _with_names(row: int, given: Any, first: Any) -> Mapping[str, Any]:
     return record if all(type(name) is str for name in record) else {str(name): record[name] for name in record}
 
 
-def _must_be_optional(row: int, record: Mapping[str, Any], skips: Skips, expected: Expected) -> None:
+def _must_be_optional(row: int, record: Mapping[str, object], skips: Skips, expected: Expected) -> None:
     """What a record of a stream lacks."""
     lacking = [name for name, optional in expected.items() if not optional and name not in record]
     if lacking:
@@ -165,7 +187,7 @@ def _unread(count: int) -> Values:
     return Values("nothing", np.full(count, np.nan))
 
 
-def from_frame(data: Any, skips: Skips = _skips_none, only: str | None = None) -> Table:
+def from_frame(data: object, skips: Skips = _skips_none, only: str | None = None) -> Table:
     """From a data frame of any library, or from a series, which is then called `only` if that is given."""
     try:
         import narwhals as nw
@@ -198,7 +220,7 @@ def from_frame(data: Any, skips: Skips = _skips_none, only: str | None = None) -
     )
 
 
-def _values(series: Any, name: str) -> Values:
+def _values(series: narwhals.Series[IntoSeries], name: str) -> Values:
     import narwhals as nw
 
     dtype = series.dtype

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
 from tocsin.compute.arrays import Float64Array
-from tocsin.tables.column import DAY, NUMERIC, Column
+from tocsin.tables.column import DAY, NUMERIC, Column, Value
 
 FEW = 3
 """Categories that are named."""
@@ -20,7 +20,7 @@ SOME_PREFERENCE = 0.3
 """Times that agree less are all over the day; the length of the mean of points on a circle."""
 
 
-def compare(column: Column, before: list[Any], after: list[Any]) -> tuple[str, str]:
+def compare(column: Column, before: Sequence[Value], after: Sequence[Value]) -> tuple[str, str]:
     """Two samples of values, as `Columns.decode` gives them, in words that can be compared."""
     gaps = [sum(value is None for value in values) / max(len(values), 1) for values in (before, after)]
     first, second = ([value for value in values if value is not None] for values in (before, after))
@@ -49,7 +49,7 @@ def numbers(values: Float64Array) -> str:
     return f"median {middle:.3g} ({low:.3g} to {high:.3g})"
 
 
-def _categories(before: list[str], after: list[str]) -> list[str]:
+def _categories(before: Sequence[float | str], after: Sequence[float | str]) -> list[str]:
     """Shares of the categories that moved most, then of the commonest."""
     shares = [{word: count / len(values) for word, count in Counter(values).items()} for values in (before, after)]
     names = sorted(
@@ -79,10 +79,10 @@ def clock(seconds: float) -> str:
     return f"{minutes // 60:02d}:{minutes % 60:02d}"
 
 
-def shown(column: Column, value: Any) -> str:
+def shown(column: Column, value: Value) -> str:
     """One value."""
     if value is None:
         return "missing"
-    if column.kind == "time":
-        return f"{DAYS[int(value // DAY)]} {clock(value % DAY)}"
-    return f"{value:.4g}" if column.kind in NUMERIC else str(value)
+    if isinstance(value, str):
+        return value
+    return f"{DAYS[int(value // DAY)]} {clock(value % DAY)}" if column.kind == "time" else f"{value:.4g}"

@@ -7,9 +7,10 @@ import decimal
 import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, DTypeLike
 
 from tocsin.compute.arrays import Array, Float64Array
 from tocsin.errors import InputError
@@ -47,18 +48,18 @@ class Values:
         return np.isnan(self.data)
 
     @classmethod
-    def of_numbers(cls, data: Any, holds: Holds = "numbers") -> Values:
+    def of_numbers(cls, data: ArrayLike, holds: Holds = "numbers") -> Values:
         """From numbers, with NaN for what is missing."""
-        data = np.asarray(data, dtype=np.float64)
-        return cls("nothing" if np.isnan(data).all() else holds, data)
+        numbers = np.asarray(data, dtype=np.float64)
+        return cls("nothing" if np.isnan(numbers).all() else holds, numbers)
 
     @classmethod
-    def of_objects(cls, objects: Sequence[Any], column: str) -> Values:
+    def of_objects(cls, objects: Sequence[object], column: str) -> Values:
         """From Python objects of one kind, None and NaN among them."""
         quick = _of_few_types(objects)
         if quick is not None:
             return quick
-        kinds: dict[Holds, Any] = {}
+        kinds: dict[Holds, object] = {}
         data = np.empty(len(objects), dtype=object)
         for i, value in enumerate(objects):
             if _is_missing(value):
@@ -111,7 +112,7 @@ def word_of(truth: bool) -> str:
     return "true" if truth else "false"
 
 
-def _of_few_types(objects: Sequence[Any]) -> Values | None:
+def _of_few_types(objects: Sequence[object]) -> Values | None:
     """Columns of strings alone, or of numbers alone, at once; None for others."""
     types = set(map(type, objects))
     if types == {str} or types == {str, type(None)}:
@@ -122,7 +123,7 @@ def _of_few_types(objects: Sequence[Any]) -> Values | None:
     return None if numbers is None else Values.of_numbers(numbers)
 
 
-def plain_numbers(objects: Sequence[Any]) -> Float64Array | None:
+def plain_numbers(objects: Sequence[object]) -> Float64Array | None:
     """As an array, NaN for None, if all are numbers that Python has or None."""
     if not {int, float, np.float64, type(None)}.issuperset(map(type, objects)):
         return None
@@ -136,7 +137,7 @@ GAPS = ("NAType", "NaTType")
 """Types by which pandas says that a value is missing."""
 
 
-def _is_missing(value: Any) -> bool:
+def _is_missing(value: object) -> bool:
     if value is None or type(value).__name__ in GAPS:
         return True
     if isinstance(value, decimal.Decimal):
@@ -144,7 +145,7 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, float | np.floating | np.datetime64 | np.timedelta64) and bool(value != value)
 
 
-def _plain(value: Any, column: str) -> tuple[Holds, Any]:
+def _plain(value: object, column: str) -> tuple[Holds, float | str]:
     """What a value is, and the value as a number or a string."""
     if isinstance(value, str):
         return "strings", str.__str__(value)  # of an enumeration, the value rather than the name
@@ -197,7 +198,7 @@ class Table:
     def __iter__(self) -> Iterator[tuple[str, Values]]:
         return iter(self.columns.items())
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+    def __array__(self, dtype: DTypeLike | None = None, copy: bool | None = None) -> Array:
         """Rows of numbers, where all columns hold numbers."""
         if any(values.holds == "strings" for values in self.columns.values()):
             raise ValueError("a table with strings in it is no array of numbers")
@@ -213,7 +214,7 @@ class Table:
         """Tables with the same columns, one after the other."""
         return cls({name: Values.join([table.columns[name] for table in tables]) for name in tables[0].names})
 
-    def records(self) -> list[dict[str, Any]]:
+    def records(self) -> list[dict[str, float | str | None]]:
         """A dict per row, None for what is missing; times are seconds since 1970."""
         lists = [
             [None if gone else value for value, gone in zip(values.data.tolist(), values.missing, strict=True)]
