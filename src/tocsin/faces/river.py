@@ -6,8 +6,8 @@ import math
 import numbers
 import warnings
 from collections import deque
-from collections.abc import Iterator, Mapping
-from typing import Any
+from collections.abc import Hashable, Iterator, Mapping
+from typing import TypedDict, TypeVar
 
 import numpy as np
 
@@ -25,6 +25,12 @@ try:
     from river import base
 except ImportError as error:
     raise MissingExtraError("river", "river", "tocsin.faces.river") from error
+
+
+Observed = float | dict[Hashable, object]
+"""A number, or features by name."""
+
+X = TypeVar("X")
 
 
 class ChangeDetector(base.DriftAndWarningDetector, base.Transformer):  # type: ignore[misc]
@@ -86,7 +92,7 @@ class ChangeDetector(base.DriftAndWarningDetector, base.Transformer):  # type: i
         self.detector = detector
         self._detector = detector_for(detector, ert, seed)
         validation.fraction("warning", warning, 0.0, 1.0)
-        self._collected: deque[Any] = deque(maxlen=validation.positive_integer("reference", reference))
+        self._collected: deque[Observed] = deque(maxlen=validation.positive_integer("reference", reference))
         self._given = self._ready = is_fitted(self._detector)
         if not self._given:
             _must_suffice(self._detector, reference)
@@ -95,17 +101,17 @@ class ChangeDetector(base.DriftAndWarningDetector, base.Transformer):  # type: i
 
     # As a drift detector
 
-    def update(self, x: Any) -> None:
+    def update(self, x: object) -> None:
         """Take in one observation: a number, or a dict of features."""
-        x = _observation(x)
+        observed = _observation(x)
         if self.drift_detected:
             self._reset()
         if self._ready:
-            self._test(x)
+            self._test(observed)
         else:
-            self._collect(x)
+            self._collect(observed)
 
-    def _collect(self, x: Any) -> None:
+    def _collect(self, x: Observed) -> None:
         if self._collected and isinstance(x, dict) != isinstance(self._collected[0], dict):
             raise InputError(
                 f"The observation is a {type(x).__name__}, and those before it were of the other kind; a stream is of "
@@ -116,7 +122,7 @@ class ChangeDetector(base.DriftAndWarningDetector, base.Transformer):  # type: i
         else:
             self._collected.append(x)
 
-    def _fit(self, collected: list[Any]) -> None:
+    def _fit(self, collected: list[Observed]) -> None:
         try:
             self._detector.fit(collected if isinstance(collected[0], dict) else np.array(collected))
             self._ready = True
@@ -130,7 +136,7 @@ class ChangeDetector(base.DriftAndWarningDetector, base.Transformer):  # type: i
             )
         self._collected.clear()
 
-    def _test(self, x: Any) -> None:
+    def _test(self, x: Observed) -> None:
         self._outcome = outcome = self._detector.update(x)
         self._drift_detected = bool(outcome.alarm)
         self._warning_detected = bool(not outcome.alarm and outcome.rarity >= self.warning * self._detector.ert)
@@ -169,20 +175,26 @@ class ChangeDetector(base.DriftAndWarningDetector, base.Transformer):  # type: i
 
     # As a step of a pipeline
 
-    def learn_one(self, x: dict[Any, Any]) -> None:
+    def learn_one(self, x: object) -> None:
         """The same as `update`."""
         self.update(x)
 
-    def transform_one(self, x: dict[Any, Any]) -> dict[Any, Any]:
+    def transform_one(self, x: X) -> X:
         """The observation itself."""
         return x
 
     # For river's checks
 
     @classmethod
-    def _unit_test_params(cls) -> Iterator[dict[str, Any]]:
+    def _unit_test_params(cls) -> Iterator[_Options]:
         quick = Detector(200, MeanShift(), window=5, sampler=Independent(), interval=False, paths=500)
         yield {"reference": 60, "seed": 1, "detector": quick}
+
+
+class _Options(TypedDict):
+    reference: int
+    seed: int
+    detector: Detector
 
 
 def _must_suffice(detector: Detector, reference: int | None) -> None:
@@ -197,7 +209,7 @@ def _must_suffice(detector: Detector, reference: int | None) -> None:
     validation.enough_points(reference, 0, windows)
 
 
-def _observation(x: Any) -> Any:
+def _observation(x: object) -> Observed:
     """A finite number, or a dict whose values can be columns, which the caller may go on to change."""
     if isinstance(x, Mapping) and x:
         as_table([x])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 
@@ -64,7 +64,7 @@ class ChangeDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.seed = seed
         self.detector = detector
 
-    def fit(self, X: Any, y: Any = None, *, groups: Any = None) -> Self:
+    def fit(self, X: object, y: object = None, *, groups: object = None) -> Self:
         """Learn the reference X: one row per observation from the time when all was well, in order; y is ignored.
 
         groups
@@ -75,25 +75,25 @@ class ChangeDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
         self.offset_ = 0.0
         return self
 
-    def predict(self, X: Any) -> Int64Array:
+    def predict(self, X: object) -> Int64Array:
         """-1 for rows that ring, 1 for all others. A new run starts after each that rings."""
         return np.where(self._watch(X).alarm, -1, 1)
 
-    def decision_function(self, X: Any) -> Float64Array:
+    def decision_function(self, X: object) -> Float64Array:
         """How far each row's statistic stays below its threshold: negative where it rings, NaN where none is tested."""
         outcomes = self._watch(X)
         return outcomes.threshold - outcomes.statistic
 
-    def score_samples(self, X: Any) -> Float64Array:
+    def score_samples(self, X: object) -> Float64Array:
         """The same as `decision_function`: thresholds change in the course of a run, so scores count from them."""
         return self.decision_function(X)
 
-    def _watch(self, X: Any) -> Outcomes:
+    def _watch(self, X: object) -> Outcomes:
         check_is_fitted(self, "detector_")
         X = self._rows(X, reset=False)
         return copy.deepcopy(self.detector_).update_many(X, reset_on_alarm=True)
 
-    def _rows(self, X: Any, *, reset: bool) -> Any:
+    def _rows(self, X: object, *, reset: bool) -> object:
         if all(isinstance(name, str) for name in getattr(X, "columns", [None])):
             return validate_data(self, X, reset=reset, skip_check_array=True)
         return validate_data(self, X, reset=reset, dtype=np.float64, ensure_min_samples=2 if reset else 1)

@@ -7,10 +7,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sql
 
@@ -61,12 +61,18 @@ def fit(
     target = Path(folder).resolve()
     target.mkdir(parents=True, exist_ok=True)
     bundles = spread(frame, layout, key=key, order=order, buckets=GROUPS)
-    fitted = bundles.groupBy("bucket").applyInPandas(_fits(detector.get_params(), layout, str(target)), FITTED)
+    options = _afresh(detector, detector.seed)
+    fitted = bundles.groupBy("bucket").applyInPandas(_fits(options, layout, str(target)), FITTED)
     # Collected: a frame that is not would fit again whenever it is looked at.
     return spark.createDataFrame(fitted.collect(), FITTED).orderBy(sql.col("key"))
 
 
-def _fits(options: dict[str, Any], layout: Layout, folder: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
+def _afresh(detector: Detector, seed: int | None) -> Detector:
+    """One with the same options and this seed, and without what the other has learned."""
+    return Detector(**detector.get_params()).set_params(seed=seed)
+
+
+def _fits(options: Detector, layout: Layout, folder: str) -> Callable[[pd.DataFrame], pd.DataFrame]:
     def fitted(bundles: pd.DataFrame) -> pd.DataFrame:
         table = rows_of(list(bundles["rows"]))
         table = table.filter(table["key"].is_valid()).sort_by([("key", "ascending"), ("order", "ascending")])
@@ -82,13 +88,16 @@ def _fits(options: dict[str, Any], layout: Layout, folder: str) -> Callable[[pd.
     return fitted
 
 
-def _fit_one(options: dict[str, Any], layout: Layout, folder: str, key: str, rows: Any) -> tuple[Any, ...]:
+def _fit_one(
+    options: Detector, layout: Layout, folder: str, key: str, rows: pa.Table
+) -> tuple[str | float | None, ...]:
+    """A row of the answer."""
     observations, wrong = layout.observations(rows)
-    seed = options["seed"]
+    seed = options.seed
     if seed is not None:
         digest = blake2b(f"{seed} {key}".encode(), digest_size=8).digest()
         seed = int.from_bytes(digest, "little") % LARGEST_SEED
-    detector = Detector(**{**options, "seed": seed})
+    detector = _afresh(options, seed)
     file = file_of(folder, key)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ReferenceWarning)

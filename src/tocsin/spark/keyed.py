@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from tocsin.compute.arrays import Int64Array
 from tocsin.fleet import Fleet, FleetAlarm
 from tocsin.spark.observations import Layout, rows_of
 from tocsin.spark.shipping import Detectors
@@ -19,6 +20,9 @@ ANSWER = (
     "rarity double, channel string, explanation string, reason string, message string, row string"
 )
 """Columns of what `watch` and `history` return."""
+
+Answer = dict[str, str | float | None]
+"""A row of these; columns that it lacks are null."""
 
 NAMES = [column.split()[0] for column in ANSWER.split(", ")]
 NO_DETECTOR = "No detector was fitted for this key. Fit one with tocsin.spark.fit, or put its file into the folder."
@@ -31,9 +35,9 @@ class Keyed:
     detectors: Detectors
     layout: Layout
 
-    def step(self, bundles: Any, states: dict[str, bytes]) -> pd.DataFrame:
+    def step(self, bundles: Sequence[bytes], states: dict[str, bytes]) -> pd.DataFrame:
         """Watch the rows of a bucket; what there is to tell. `states` change in place."""
-        answers: list[dict[str, Any]] = []
+        answers: list[Answer] = []
         table = self._nameable(rows_of(bundles), answers)
         encoded = table["key"].combine_chunks().dictionary_encode()
         keys, owner = encoded.dictionary.to_pylist(), encoded.indices.to_numpy().astype(np.int64)
@@ -51,7 +55,13 @@ class Keyed:
         return pd.DataFrame(answers, columns=NAMES, dtype=object)
 
     def _advance(
-        self, fleet: Fleet, keys: list[str], rows: pa.Table, owner: Any, states: dict[str, bytes], answers: list[Any]
+        self,
+        fleet: Fleet,
+        keys: list[str],
+        rows: pa.Table,
+        owner: Int64Array,
+        states: dict[str, bytes],
+        answers: list[Answer],
     ) -> None:
         batch, wrong = self.layout.observations(rows)
         resets = rows["reset"].to_numpy() if self.layout.reset is not None else None
@@ -65,7 +75,7 @@ class Keyed:
             for each in step.refused
         ]
 
-    def _nameable(self, table: pa.Table, answers: list[dict[str, Any]]) -> pa.Table:
+    def _nameable(self, table: pa.Table, answers: list[Answer]) -> pa.Table:
         """Rows that have a key and an order."""
         for name in ("key", "order"):
             missing = pc.is_null(table[name])
@@ -76,7 +86,7 @@ class Keyed:
                 table = table.filter(pc.invert(missing))
         return table
 
-    def _refused(self, table: pa.Table, place: int, reason: str, message: str) -> dict[str, Any]:
+    def _refused(self, table: pa.Table, place: int, reason: str, message: str) -> Answer:
         return {
             "kind": "refused",
             "key": table["key"][place].as_py(),
@@ -87,7 +97,7 @@ class Keyed:
         }
 
 
-def _told(alarm: FleetAlarm) -> dict[str, Any]:
+def _told(alarm: FleetAlarm) -> Answer:
     return {
         "kind": "alarm",
         "key": alarm.key,

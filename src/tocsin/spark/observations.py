@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as sql
 
+from tocsin.compute.arrays import Float64Array
 from tocsin.detector import Detector
 from tocsin.errors import InputError
 from tocsin.intake import Rows, Tabular
@@ -42,7 +43,7 @@ class Layout:
     width: int | None = None
     reset: str | None = None
 
-    def observations(self, table: pa.Table) -> tuple[Any, dict[int, str]]:
+    def observations(self, table: pa.Table) -> tuple[object, dict[int, str]]:
         """What a detector takes, and what is wrong with rows that it would misjudge."""
         if self.form == "table":
             return table.select([f"x{i}" for i in range(len(self.names))]).rename_columns(list(self.names)), {}
@@ -65,7 +66,7 @@ class Layout:
         return json.dumps(named, default=str)
 
 
-def _as_array(values: Any, width: int | None) -> tuple[Any, dict[int, str]]:
+def _as_array(values: pa.ListArray, width: int | None) -> tuple[Float64Array, dict[int, str]]:
     """Lists of numbers as an array with a row each; rows that do not fit hold NaN, and a message says what is wrong."""
     lengths = pc.fill_null(pc.list_value_length(values), -1).to_numpy(zero_copy_only=False)
     if width is None:

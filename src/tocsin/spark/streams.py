@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import pandas as pd
 from pyspark.sql import DataFrame
@@ -96,7 +95,9 @@ class Watching(StatefulProcessor):  # type: ignore[misc]
     def init(self, handle: StatefulProcessorHandle) -> None:
         self._states = handle.getValueState("states", "bundle BINARY")
 
-    def handleInputRows(self, key: Any, rows: Iterator[pd.DataFrame], timerValues: Any) -> Iterator[pd.DataFrame]:  # noqa: N802
+    def handleInputRows(  # noqa: N802
+        self, key: object, rows: Iterator[pd.DataFrame], timerValues: object
+    ) -> Iterator[pd.DataFrame]:
         """Watch what a micro-batch has for a bucket."""
         bundles = [bundle for frame in rows for bundle in frame["rows"]]
         kept = self._states.get()
