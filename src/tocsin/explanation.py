@@ -8,7 +8,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import TypedDict
 
 from tocsin.outcomes import Outcome
 from tocsin.wording import rounded
@@ -64,6 +64,23 @@ class Example:
     values: Mapping[str, str]
 
 
+class Facts(TypedDict):
+    """An explanation as numbers, strings, lists and dicts only."""
+
+    time: int
+    statistic: float
+    threshold: float
+    rarity: float | None
+    channel: dict[str, str | float | None] | None
+    value: float
+    measure: str
+    began: dict[str, float]
+    columns: list[dict[str, object]]
+    rate: float
+    recent: list[dict[str, object]]
+    missed: list[dict[str, object]]
+
+
 @dataclass(frozen=True, eq=False)
 class Explanation:
     """Of an alarm.
@@ -90,7 +107,7 @@ class Explanation:
         """The columns that are said to have changed."""
         return tuple(column for column in self.columns if column.changed)
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> Facts:
         """Numbers, strings, lists and dicts only."""
         return {
             "time": self.outcome.time,

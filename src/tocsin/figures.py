@@ -6,7 +6,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from types import ModuleType
+from typing import TYPE_CHECKING, Literal, get_args
 
 from tocsin.errors import InputError, MissingExtraError
 
@@ -28,7 +29,7 @@ COLUMN, PAGE = 3.4, 7.0
 FORMATS = (".png", ".svg", ".pdf")
 """What a figure can be written to."""
 
-STYLE: dict[Any, Any] = {
+STYLE: dict[str, bool | float | str] = {
     "axes.axisbelow": True,
     "axes.grid": True,
     "axes.labelsize": 8,
@@ -56,7 +57,7 @@ STYLE: dict[Any, Any] = {
 INK, PAPER = "#e4e6ea", "#15181d"
 """Lines and letters on a dark page, and the page."""
 
-DARK: dict[Any, Any] = {
+DARK: dict[str, bool | float | str] = {
     "axes.edgecolor": INK,
     "axes.facecolor": PAPER,
     "axes.labelcolor": INK,
@@ -68,7 +69,7 @@ DARK: dict[Any, Any] = {
 }
 
 
-def require_matplotlib() -> Any:
+def require_matplotlib() -> ModuleType:
     """matplotlib, if it is installed."""
     try:
         import matplotlib

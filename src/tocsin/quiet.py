@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
 import numpy as np
 from scipy import special
 
-from tocsin.calibration.result import LEVEL
+from tocsin.calibration.result import LEVEL, Calibration, Thresholds
 from tocsin.compute.arrays import Float64Array, Int64Array
 from tocsin.watching import Watcher
+
+C = TypeVar("C", bound=Thresholds)
 
 SUSPICIOUS = 0.025
 """A kept promise is doubted this often for the number of its alarms, and as often for their times."""
@@ -98,7 +101,7 @@ def geometric_quantiles(levels: Float64Array, ert: float) -> Float64Array:
     return np.asarray(np.maximum(np.ceil(np.log1p(-levels) / math.log1p(-1 / ert)), 1.0))
 
 
-def run_quietly(detector: Watcher[Any], blocks: Any) -> QuietRun:
+def run_quietly(detector: Watcher[C], blocks: Iterable[object]) -> QuietRun:
     """Run a detector over blocks of a quiet stream, starting anew after each alarm."""
     detector.reset()
     tests, times = 0, []
@@ -108,6 +111,7 @@ def run_quietly(detector: Watcher[Any], blocks: Any) -> QuietRun:
         times.append(tests + np.cumsum(tested)[outcomes.alarm])
         tests += int(tested.sum())
     calibration = detector.calibration_
-    nominal = getattr(calibration, "nominal", calibration.ert)
-    interval = calibration.interval() if hasattr(calibration, "interval") else None
+    nominal, interval = calibration.ert, None
+    if isinstance(calibration, Calibration):
+        nominal, interval = calibration.nominal, calibration.interval()
     return QuietRun(nominal, interval, tests, np.concatenate([np.empty(0, np.int64), *times]))

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,8 +25,8 @@ NAMES = ("reference", "recent")
 
 
 def draw_comparison(
-    before: Any,
-    after: Any,
+    before: object,
+    after: object,
     file: figures.File,
     *,
     columns: Sequence[str] | None = None,
@@ -69,7 +69,14 @@ def draw_comparison(
         drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside upper left", ncols=2, handlelength=1.0)
 
 
-def comparison_panel(axes: Axes, name: str, before: Any, after: Any, *, names: tuple[str, str] = NAMES) -> None:
+def comparison_panel(
+    axes: Axes,
+    name: str,
+    before: Values | Iterable[object],
+    after: Values | Iterable[object],
+    *,
+    names: tuple[str, str] = NAMES,
+) -> None:
     """One column on axes of yours; `before`, `after`: sequences of its values, None or NaN where one is missing."""
     first, second = _values(name, before), _values(name, after)
     if not len(first) or not len(second):
@@ -106,11 +113,11 @@ def _bars(axes: Axes, found: Bars, names: tuple[str, str]) -> None:
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:.0%}")
 
 
-def _values(name: str, values: Any) -> Values:
+def _values(name: str, values: Values | Iterable[object]) -> Values:
     return values if isinstance(values, Values) else Values.of_objects(list(values), name)
 
 
-def _table(what: str, data: Any) -> Table:
+def _table(what: str, data: object) -> Table:
     table = as_table(data)
     if table is None:
         rows = np.asarray(data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from tocsin import figures
 from tocsin.errors import InputError
@@ -44,9 +44,9 @@ def draw_explanation(
         if not shown:
             onset_panel(drawing.subplots(), explanation)
             return
-        parts: Any = drawing.subfigures(2, 1, height_ratios=(TIME_LINE, height - TIME_LINE))
-        onset_panel(parts[0].subplots(), explanation)
-        left, right = parts[1].subplots(1, 2, width_ratios=(1, 1), sharey=True)
+        (upper,), (lower,) = drawing.subfigures(2, 1, squeeze=False, height_ratios=(TIME_LINE, height - TIME_LINE))
+        onset_panel(upper.subplots(), explanation)
+        left, right = lower.subplots(1, 2, width_ratios=(1, 1), sharey=True)
         contributions_panel(left, explanation, most=most)
         _words_panel(right, _first(explanation, most))
 

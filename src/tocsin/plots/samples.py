@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -51,6 +51,10 @@ class Bars:
     after: Float64Array
 
 
+Edges = Callable[[Float64Array, Float64Array], Float64Array]
+"""Of a histogram, from the values of two samples."""
+
+
 def compared(before: Values, after: Values) -> Histogram | Bars:
     """Two samples of the same column."""
     holds = before.holds if before.holds != "nothing" else after.holds
@@ -61,7 +65,7 @@ def compared(before: Values, after: Values) -> Histogram | Bars:
     return _bars(before.as_strings().tolist(), after.as_strings().tolist())
 
 
-def _histogram(before: Array, after: Array, edges_of: Any) -> Histogram:
+def _histogram(before: Array, after: Array, edges_of: Edges | None) -> Histogram:
     there = [values[~np.isnan(values)] for values in (before, after)]
     edges = np.linspace(0, 24, BINS + 1) if edges_of is None else edges_of(*there)
     shares = [np.histogram(np.clip(values, edges[0], edges[-1]), edges)[0] / max(len(values), 1) for values in there]
@@ -85,7 +89,7 @@ def _edges(before: Float64Array, after: Float64Array) -> Float64Array:
     return np.linspace(low, high, int(np.clip(2 * smaller**0.5, FEWEST_BINS, BINS)) + 1)
 
 
-def _bars(before: list[Any], after: list[Any]) -> Bars:
+def _bars(before: list[str | None], after: list[str | None]) -> Bars:
     counts = [Counter("missing" if word is None else word for word in words) for words in (before, after)]
     shares = [
         {name: count / len(words) for name, count in own.items()}

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from html import escape
-from typing import Any
 
 VOID = {"meta", "link", "br", "line", "rect", "circle", "path", "polygon", "polyline"}
 """Elements without content."""
@@ -44,7 +43,7 @@ def text(piece: object) -> Markup:
     return piece if isinstance(piece, Markup) else Markup(escape(NOT_ALLOWED.sub("\ufffd", str(piece))))
 
 
-def data(identifier: str, content: Any) -> Markup:
+def data(identifier: str, content: object) -> Markup:
     """Data for scripts, which browsers never run."""
     written = json.dumps(content, allow_nan=False, separators=(",", ":")).replace("<", "\\u003c")
     return Markup(f'<script type="application/json" id="{text(identifier)}">{written}</script>')

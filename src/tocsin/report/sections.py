@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import datetime
 import math
-from typing import Any
 
 import numpy as np
 
@@ -109,7 +108,7 @@ def path_section(seen: Gathered) -> Markup:
     )
 
 
-def path_data(seen: Gathered, began: list[tuple[float, float, float]]) -> dict[str, Any]:
+def path_data(seen: Gathered, began: list[tuple[float, float, float]]) -> dict[str, object]:
     """What the script draws. Arrays hold an entry per bin of `each` rows, float32 in base64."""
     low = float(np.nanmin([np.inf, *seen.statistic.low]))
     high = float(np.nanmax([-np.inf, *seen.statistic.high, *seen.threshold.high]))
