@@ -205,7 +205,7 @@ def test_null_paths_are_live_paths(functions: compute.Functions, default: bool) 
     for distinct, null in ((True, prepared.bootstrap_paths(ones)), (False, prepared.direct_paths())):
         streams = drawn(3, 14, distinct=distinct)
         if not distinct:
-            streams.copies[:] = 0  # type: ignore[index]
+            streams.copies[:] = 0
         paths = functions.get(null(streams))
         for p, stream in enumerate(streams.points.astype(np.int64)):
             expected = live_paths(prepared, stream, own=distinct)

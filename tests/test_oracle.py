@@ -316,9 +316,7 @@ def _prepare(case: Case, problem: Problem, backend: Backend) -> Prepared:
 def _paths(null: NullPaths, streams: Streams, backend: Backend) -> Float32Array:
     """Of streams that are where the backend has drawn them."""
     put = on_device(backend).put
-    copies = None if streams.copies is None else put(streams.copies)
-    paths: Float32Array = on_device(backend).get(null(Streams(put(streams.points), copies, put(streams.coins))))
-    return paths
+    return on_device(backend).get(null(Streams(put(streams.points), put(streams.copies), put(streams.coins))))
 
 
 def _agree(got: Any, expected: Floats, unit: float | None) -> None:
@@ -343,7 +341,7 @@ def _split_streams(case: Case) -> Streams:
     """As long as in Algorithm 3; of the smallest reference three points remain to compare with."""
     rng, length = case.rng, 2 * case.widest - 1
     points = np.stack([rng.permutation(len(case.points))[:length] for _ in range(PATHS)])
-    return Streams(points.astype(np.int32), None, np.zeros((PATHS, length)))
+    return Streams(points.astype(np.int32), np.empty((PATHS, 0), np.int32), np.zeros((PATHS, length)))
 
 
 def _path(
@@ -372,7 +370,6 @@ def _check_bootstrap_paths(name: str, backend: Backend, case: Case) -> None:
     assert paths.shape[:2] == (len(problem.channels), PATHS * TOGETHER)
     for got, (oracle, window) in zip(paths, problem.channels, strict=True):
         assert oracle.bootstrap is not None
-        assert streams.copies is not None
         expected = [
             oracle.bootstrap(weights[:, g].astype(int).tolist(), stream, window, case.widest)
             for stream, copies in zip(streams.points.tolist(), streams.copies, strict=True)
@@ -695,7 +692,7 @@ def _simulated(
         for p, stream in enumerate(streams.points.tolist()):
             values = []
             for oracle, window in channels:
-                if streams.copies is not None:
+                if streams.copies.size:
                     assert oracle.bootstrap is not None
                     values.append(oracle.bootstrap(counts[streams.copies[p, 0]], stream, window, case.widest))
                 else:

@@ -47,14 +47,14 @@ class Streams:
     """A block of null streams, in arrays of the backend that drew them.
 
     points: (P, L) indices into the reference, in the order in which the points arrive.
-    copies: (P, m) which pseudo-references each stream is tested against; None where it is tested against the reference
-        points that it leaves out.
+    copies: (P, m) which pseudo-references each stream is tested against; none (m = 0) where it is tested against the
+        reference points that it leaves out.
     coins: (P, L) uniform numbers that break ties.
     laws: (P,) which pseudo-reference each stream was drawn from; None if from the reference.
     """
 
     points: Int32Array
-    copies: Int32Array | None
+    copies: Int32Array
     coins: Float64Array
     laws: Int64Array | None = None
 
@@ -92,16 +92,13 @@ class Singly:
     guard = 0
 
     def streams(self, rng: np.random.Generator, paths: int, length: int, compute: Functions) -> Int32Array:
-        streams: Int32Array = compute.integers(rng, self.count, (paths, length))
-        return streams
+        return compute.integers(rng, self.count, (paths, length))
 
     def distinct(self, rng: np.random.Generator, paths: int, length: int, compute: Functions) -> Int32Array:
-        streams: Int32Array = compute.distinct(rng, self.count, (paths, length))
-        return streams
+        return compute.distinct(rng, self.count, (paths, length))
 
     def references(self, rng: np.random.Generator, copies: int, compute: Functions) -> Float32Array:
-        weights: Float32Array = compute.references(rng, self.count, copies)
-        return weights
+        return compute.references(rng, self.count, copies)
 
 
 @dataclass(frozen=True, eq=False)
@@ -228,7 +225,8 @@ class SplitStreams:
 
     def draw(self, rng: np.random.Generator, paths: int, compute: Functions) -> Streams:
         points = self.source.distinct(rng, paths, self.length, compute)
-        return Streams(points, None, compute.uniforms(rng, (paths, self.length)))
+        nothing = compute.put(np.empty((paths, 0), np.int32))
+        return Streams(points, nothing, compute.uniforms(rng, (paths, self.length)))
 
 
 StreamSampler = DrawnStreams | SplitStreams

@@ -49,7 +49,7 @@ class NullBlocks:
         enough: paths to judge floors by. A block that has as many, or all, leaves out at once what is below.
         """
         plan, paths = self.plan, self._paths(normaliser, self.streams(block))
-        maxima: Float64Array = self.compute.stretch_maxima(paths[:enough], plan.edges)
+        maxima = self.compute.stretch_maxima(paths[:enough], plan.edges)
         alone = min(enough, plan.paths) <= plan.block
         low = floors(maxima, plan.edges, plan.alpha) if alone else np.full(len(plan.edges) - 1, -np.inf)
         return maxima, self._records(paths, low)

@@ -66,10 +66,7 @@ class Normaliser:
 
     def paths(self, channels: Float32Array, coins: Float64Array, compute: Functions) -> Float64Array:
         """(channels, P m, T) to (P m, T); streams that come m times in a row share their coins (P, T)."""
-        path: Float64Array = compute.loudest(
-            channels, self.centre, self.scale, self.tie * coins, self.grid, self.origin
-        )
-        return path
+        return compute.loudest(channels, self.centre, self.scale, self.tie * coins, self.grid, self.origin)
 
 
 def _origin(values: Float64Array, grid: float) -> float:

@@ -26,7 +26,7 @@ from tocsin.calibration.result import Calibration
 from tocsin.calibration.tail import RateCurve, fit_tail
 from tocsin.calibration.uncertainty import PAIRS, Errors, Spread, first_alarms, law_error, law_spread
 from tocsin.compute import Functions
-from tocsin.compute.arrays import Array, Float32Array, Float64Array, Int32Array, Int64Array
+from tocsin.compute.arrays import Array, Float64Array, Int32Array, Int64Array
 from tocsin.errors import InputError
 from tocsin.execution import Executor
 from tocsin.progress import Progress
@@ -141,7 +141,7 @@ class Simulation:
         length = min(plan.sampler.length, 2 * widest if self.channels > 1 else widest)
         size = max(1, min(plan.block, paths))
         pieces = list(self.nearby.map(partial(NullBlocks.pilot, self.blocks, size, length), range(-(-paths // size))))
-        values: Float32Array = self.compute.concatenate(pieces, 1)
+        values = self.compute.concatenate(pieces, 1)
         normaliser = Normaliser.learn(values, plan.alpha, self.compute, discrete=plan.references == "direct")
         return normaliser, float(normaliser.paths(values, np.zeros(values.shape[1:]), self.compute).mean())
 
@@ -200,7 +200,7 @@ class Simulation:
 
     @property
     def _spread_blocks(self) -> int:
-        return -(-self.plan.spread // int(self.compute.SPREAD_STREAMS))
+        return -(-self.plan.spread // self.compute.SPREAD_STREAMS)
 
     def _law_error(self, path: Int32Array, test: Int64Array) -> tuple[float, float]:
         """From the paths that rang, and the tests at which they did."""

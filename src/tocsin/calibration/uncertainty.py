@@ -75,8 +75,7 @@ class Errors:
 
 def with_reflections(weights: Float32Array, compute: Functions) -> Float32Array:
     """Pseudo-references (N, G), and after them the reflections of the first PAIRS; (N, G + PAIRS)."""
-    both: Float32Array = compute.concatenate([weights, 2 - weights[:, :PAIRS]], 1)
-    return both
+    return compute.concatenate([weights, 2 - weights[:, :PAIRS]], 1)
 
 
 def first_alarms(records: Records, edges: Int64Array, levels: Float64Array) -> tuple[Int32Array, Int64Array]:

@@ -1,4 +1,4 @@
-"""The few hot functions, each with one signature: `numpy_` to read, `numba_` for CPUs, `torch_` for GPUs."""
+"""The hot functions, each with one signature (`protocol`): `numpy_` to read, `numba_` for CPUs, `torch_` for GPUs."""
 
 from __future__ import annotations
 
@@ -8,44 +8,66 @@ import importlib
 import importlib.util
 import os
 import sys
-from typing import Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 import numpy as np
+from numpy.typing import NDArray
 
-from tocsin.compute.arrays import Array, Float64Array, Int64Array
+from tocsin.compute.arrays import Array, Float32Array, Float64Array, Int32Array, Int64Array
+from tocsin.compute.protocol import BackendModule, Functions, S
 from tocsin.errors import InputError, MissingExtraError
 
-Backend = Literal["auto", "numba", "torch", "numpy"]
+if TYPE_CHECKING:
+    from tocsin.compute import numba_, numpy_, torch_
 
-TO_DEVICE = frozenset({"put", "uniforms", "integers", "distinct", "references"})
-"""Functions that make arrays out of nothing on the device, and must be told which."""
+    # A backend that lacks a function, or has it with other parameters, fails here.
+    _NUMPY: BackendModule = numpy_
+    _NUMBA: BackendModule = numba_
+    _TORCH: BackendModule = torch_
+
+__all__ = ["Backend", "Functions", "LazyFunctions", "load", "on_host", "speaking"]
+
+Backend = Literal["auto", "numba", "torch", "numpy"]
 
 DRIVERS = ("libcuda.so.1", "nvcuda.dll")
 
 VARIABLE = "TOCSIN_BACKEND"
 
 
-class Functions:
-    """The hot functions of one backend, as attributes. Unlike a module it can be pickled and copied.
-
-    Arrays that they take and give are NumPy's, or tensors on the `device`: `put` makes the backend's arrays of NumPy's,
-    `get` NumPy's of the backend's.
-    """
+class LazyFunctions:
+    """`Functions` of a module that is imported when the first of them is called. Unlike it they can be pickled."""
 
     def __init__(self, backend: str, device: str = "cpu") -> None:
         self.backend, self.device = backend, device
 
-    def __getattr__(self, name: str) -> Any:
+    @functools.cached_property
+    def _module(self) -> BackendModule:
+        return importlib.import_module(f"tocsin.compute.{self.backend}_")
+
+    def __getattr__(self, name: str) -> Any:  # the rest of `Functions`, which the modules were checked for
         if name.startswith("_"):
             raise AttributeError(name)
-        function = getattr(importlib.import_module(f"tocsin.compute.{self.backend}_"), name)
-        if name in TO_DEVICE:
-            function = functools.partial(function, self.device)
+        function = getattr(self._module, name)
         setattr(self, name, function)  # found at once next time
         return function
 
-    def __reduce__(self) -> tuple[type[Functions], tuple[str, str]]:
-        return Functions, (self.backend, self.device)
+    def put(self, array: NDArray[S]) -> NDArray[S]:
+        return self._module.put(self.device, array)
+
+    def uniforms(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Float64Array:
+        return self._module.uniforms(self.device, rng, shape)
+
+    def integers(self, rng: np.random.Generator, count: int, shape: tuple[int, ...]) -> Int32Array:
+        return self._module.integers(self.device, rng, count, shape)
+
+    def distinct(self, rng: np.random.Generator, count: int, shape: tuple[int, int]) -> Int32Array:
+        return self._module.distinct(self.device, rng, count, shape)
+
+    def references(self, rng: np.random.Generator, count: int, copies: int) -> Float32Array:
+        return self._module.references(self.device, rng, count, copies)
+
+    def __reduce__(self) -> tuple[type[LazyFunctions], tuple[str, str]]:
+        return LazyFunctions, (self.backend, self.device)
 
     @property
     def on_gpu(self) -> bool:
@@ -53,8 +75,7 @@ class Functions:
 
     @property
     def nearby(self) -> Functions:
-        """For work that is too little to be worth the way to a GPU: the CPU's."""
-        return Functions("numba") if self.on_gpu else self
+        return LazyFunctions("numba") if self.on_gpu else self
 
     def __str__(self) -> str:
         return f"torch on {self.device}" if self.backend == "torch" else self.backend
@@ -84,13 +105,13 @@ def load(backend: Backend, device: str | None = None) -> Functions:
             raise InputError(
                 f"backend={backend!r} runs on the CPU, not on {device!r}. Give backend='torch', or 'auto'."
             )
-        return Functions(backend)
+        return LazyFunctions(backend)
     if backend == "auto" and not gpu:
-        return Functions("torch", "cuda") if device is None and _gpu_ready() else Functions("numba")
+        return LazyFunctions("torch", "cuda") if device is None and _gpu_ready() else LazyFunctions("numba")
     if importlib.util.find_spec("torch") is None:
         raise MissingExtraError("torch", "torch", f"backend={backend!r}" + (f", device={device!r}" if device else ""))
     if device is None:
-        return Functions("torch", "cuda" if _gpu_ready() else "cpu")
+        return LazyFunctions("torch", "cuda" if _gpu_ready() else "cpu")
     if gpu:
         torch: Any = importlib.import_module("torch")
         count = torch.cuda.device_count()
@@ -99,7 +120,7 @@ def load(backend: Backend, device: str | None = None) -> Functions:
                 f"device={device!r} is not there: PyTorch {torch.__version__} sees {count} GPUs. Give device='cpu', or "
                 "install a driver and a PyTorch that go together."
             )
-    return Functions("torch", device)
+    return LazyFunctions("torch", device)
 
 
 def on_host(array: Array) -> Array:
@@ -110,8 +131,9 @@ def on_host(array: Array) -> Array:
 def speaking(channels: Array, centre: Float64Array, scale: Float64Array) -> tuple[Float64Array, Int64Array]:
     """The largest (S^k - centre_k) / scale_k of every row (n, channels), and which channel's it is."""
     if not isinstance(channels, np.ndarray):
-        spoken: tuple[Float64Array, Int64Array] = Functions("torch").speaking(channels, centre, scale)
-        return spoken
+        from tocsin.compute.torch_ import speaking as spoken
+
+        return spoken(channels, centre, scale)
     scores = (channels - centre) / scale
     if scores.shape[1] == 1:
         return scores[:, 0], np.zeros(len(scores), np.int64)

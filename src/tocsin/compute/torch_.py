@@ -7,10 +7,10 @@ the host (records, first passages) is NumPy's.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from tocsin.compute.arrays import Array, BoolArray, Float64Array, Int32Array, Int64Array
 from tocsin.compute.numba_live import pair_keys_advance, pair_keys_take
@@ -23,22 +23,32 @@ from tocsin.compute.torch_features import (
     mean_distances,
 )
 from tocsin.compute.torch_live import pair_advance, pair_bank_step
-from tocsin.compute.torch_memory import get, put
+from tocsin.compute.torch_memory import Given, get, put
 from tocsin.compute.torch_pairs import pair_bootstrap_paths, pair_split_paths
-from tocsin.compute.torch_rows import gaussian_observe, gaussian_products, gaussian_row_sums, pair_terms, scaled
+from tocsin.compute.torch_rows import gaussian_observe, gaussian_products, gaussian_row_sums, pair_terms
 
 __all__ = [
+    "BLOCK_WORK",
+    "ROWS",
+    "SPREAD_STREAMS",
     "bumps",
     "coins",
+    "concatenate",
     "decide",
+    "distinct",
+    "exponentials",
     "feature_advance",
     "feature_bootstrap_paths",
     "feature_split_paths",
+    "first_passages",
+    "flat",
     "gaussian_observe",
     "gaussian_products",
     "gaussian_row_sums",
     "get",
+    "integers",
     "judge",
+    "loudest",
     "mean_distances",
     "pair_advance",
     "pair_bank_step",
@@ -48,10 +58,14 @@ __all__ = [
     "pair_split_paths",
     "pair_terms",
     "put",
-    "scaled",
+    "quantile",
+    "records",
+    "references",
+    "speaking",
+    "stretch_maxima",
+    "take",
+    "uniforms",
 ]
-
-Tensor = Any
 
 BLOCK_WORK, SPREAD_STREAMS, ROWS = 2**30, 512, 2**17
 """As in `host`: enough to keep a GPU busy. What its memory cannot hold at once is computed in pieces."""
@@ -102,12 +116,12 @@ def distinct(device: str, rng: np.random.Generator, count: int, shape: tuple[int
         streams[again] = integers(device, rng, count, (repeats,))
 
 
-def concatenate(arrays: Sequence[Any], axis: int = 0) -> Tensor:
+def concatenate(arrays: Sequence[Given], axis: int = 0) -> Tensor:
     device = next((array.device for array in arrays if isinstance(array, torch.Tensor)), "cpu")
     return torch.cat([torch.as_tensor(array, device=device) for array in arrays], axis)
 
 
-def flat(array: Any) -> Tensor:
+def flat(array: Given) -> Tensor:
     return torch.as_tensor(array).reshape(-1).double()
 
 
@@ -119,7 +133,7 @@ def quantile(values: Tensor, level: float) -> float:
 
 
 def loudest(
-    channels: Tensor, centre: Float64Array, scale: Float64Array, ties: Any, grid: float, origin: float
+    channels: Tensor, centre: Float64Array, scale: Float64Array, ties: Given, grid: float, origin: float
 ) -> Tensor:
     channels = torch.as_tensor(channels)
     ties = torch.as_tensor(ties, device=channels.device)
@@ -164,7 +178,7 @@ def exponentials(x: Tensor) -> Tensor:
     return torch.exp(torch.as_tensor(x))
 
 
-def take(array: Any, rows: Int64Array, columns: Int64Array) -> Array:
+def take(array: Given, rows: Int64Array, columns: Int64Array) -> Array:
     array = torch.as_tensor(array)
     return get(array[torch.as_tensor(rows, device=array.device), torch.as_tensor(columns, device=array.device)])
 

@@ -3,28 +3,25 @@ reference, so live streams stay on the CPU."""
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
+from torch import Tensor
 
 from tocsin.compute.arrays import Float64Array, Int64Array
 from tocsin.compute.numba_features import feature_advance
-from tocsin.compute.torch_memory import get, in_pieces
+from tocsin.compute.torch_memory import Given, get, in_pieces
 from tocsin.compute.torch_pairs import lag_sums, window_pairs, window_sums
 
 __all__ = ["bumps", "feature_advance", "feature_bootstrap_paths", "feature_split_paths", "mean_distances"]
 
-Tensor = Any
 
-
-def bumps(points: Any, centres: Any, width: float, factor: Any) -> Float64Array:
+def bumps(points: Given, centres: Given, width: float, factor: Given) -> Float64Array:
     points = torch.as_tensor(points)
     centres, factor = (torch.as_tensor(array, device=points.device) for array in (centres, factor))
     squares = torch.cdist(points, centres, compute_mode="donot_use_mm_for_euclid_dist").square_()
     return get(squares.mul_(-1 / (2 * width**2)).exp_() @ factor)
 
 
-def mean_distances(values: Any, places: Int64Array, others: Any, other_places: Int64Array) -> Float64Array:
+def mean_distances(values: Given, places: Int64Array, others: Given, other_places: Int64Array) -> Float64Array:
     values = torch.as_tensor(values)
     device, others = values.device, torch.as_tensor(others, device=values.device)
     out = torch.empty(len(places), dtype=torch.float64, device=device)
@@ -45,13 +42,13 @@ def _window_means(features: Tensor, streams: Tensor, window: int, widest: int) -
 
 
 def feature_bootstrap_paths(
-    features: Any,
-    streams: Any,
-    copies: Any,
+    features: Given,
+    streams: Given,
+    copies: Given,
     windows: Int64Array,
-    excess: Any,
-    offset: Any,
-    linear: Any,
+    excess: Given,
+    offset: Given,
+    linear: Given,
     quadratic: float,
 ) -> Tensor:
     features = torch.as_tensor(features)
@@ -81,7 +78,7 @@ def feature_bootstrap_paths(
     return out.flatten(1, 2)
 
 
-def feature_split_paths(features: Any, streams: Any, windows: Int64Array, signed: bool) -> Tensor:
+def feature_split_paths(features: Given, streams: Given, windows: Int64Array, signed: bool) -> Tensor:
     features = torch.as_tensor(features)
     device, sizes = features.device, windows.tolist()
     streams, widest = torch.as_tensor(streams, device=device).long(), sizes[-1]

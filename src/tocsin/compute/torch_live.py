@@ -5,17 +5,14 @@ State is written last: whatever goes wrong before, memory above all, leaves it a
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import torch
+from torch import Tensor
 
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
-from tocsin.compute.torch_memory import get
+from tocsin.compute.torch_memory import Given, get
 from tocsin.compute.torch_pairs import lag_sums, lagged, window_pairs, window_sums
 from tocsin.compute.torch_rows import kernels_at, triton_on
-
-Tensor = Any
 
 STEPS = 2**20
 """Observations that enter the windows at once."""
@@ -98,11 +95,11 @@ def pair_bank_step(
     multipliers: Float32Array,
     offset: Tensor,
     typical: int,
-    chosen: Any,
+    chosen: Int64Array,
     start: int,
     stop: int,
-    block: Any,
-    block_linear: Any,
+    block: Given,
+    block_linear: Given,
 ) -> Tensor:
     device, widest = buffer.device, ahead.shape[2]
     x = torch.as_tensor(block, device=device)[:, start:stop].T

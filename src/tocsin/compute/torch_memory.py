@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from tocsin.compute.arrays import Array
 
-Tensor = Any
+Given: TypeAlias = Tensor | Array
+"""A tensor, or an array of NumPy's that is to become one."""
 
 SHARE = 0.4
 """The part of the device's free memory that is planned for."""
@@ -19,11 +21,11 @@ HOST_BYTES = 2**28
 """What is planned for on a CPU, and on a GPU without asking how much of it is free, which takes a millisecond."""
 
 
-def put(device: str, array: Any) -> Tensor:
+def put(device: str, array: Given) -> Tensor:
     return torch.as_tensor(array, device=device)
 
 
-def get(array: Any) -> Array:
+def get(array: Given) -> Array:
     return array.cpu().numpy() if isinstance(array, torch.Tensor) else np.asarray(array)
 
 

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from tocsin.compute.arrays import Float32Array, Int64Array
-from tocsin.compute.torch_memory import in_pieces
+from tocsin.compute.torch_memory import Given, in_pieces
 from tocsin.compute.torch_rows import kernels_at, triton_on
-
-Tensor = Any
 
 KernelAtLag = Callable[[int], Tensor]
 """The kernels of all points of streams with those so many steps later; (widths, P, L - lag)."""
@@ -27,7 +25,7 @@ def lagged(x: Tensor, multipliers: Float32Array) -> KernelAtLag:
 
 
 def lag_sums(
-    kernels: KernelAtLag, windows: list[int], shape: tuple[int, int, int], device: Any
+    kernels: KernelAtLag, windows: list[int], shape: tuple[int, int, int], device: torch.device
 ) -> tuple[Tensor, Tensor]:
     """The sums of a point's kernels with those before it, and after it, that are less than a window away.
 
@@ -56,7 +54,7 @@ def _with_repeats(kernels: KernelAtLag, streams: Tensor, neutral: Tensor) -> Ker
 
 
 def _band(
-    points: Tensor, table: Any, streams: Tensor, neutral: Tensor | None, multipliers: Float32Array, windows: list[int]
+    points: Tensor, table: Given, streams: Tensor, neutral: Tensor | None, multipliers: Float32Array, windows: list[int]
 ) -> tuple[Tensor, Tensor]:
     """`lag_sums` of streams; neutral: None if no point comes twice."""
     (paths, length), widths, device = streams.shape, len(multipliers), points.device
@@ -134,14 +132,14 @@ def _bytes(length: int, widths: int, windows: int, d: int, copies: int) -> float
 
 def pair_bootstrap_paths(
     points: Tensor,
-    table: Any,
-    streams: Any,
-    copies: Any,
+    table: Given,
+    streams: Given,
+    copies: Given,
     windows: Int64Array,
     multipliers: Float32Array,
-    neutral: Any,
-    offset: Any,
-    linear: Any,
+    neutral: Given,
+    offset: Given,
+    linear: Given,
     typical: int,
 ) -> Tensor:
     device, sizes = points.device, windows.tolist()
@@ -164,11 +162,11 @@ def pair_bootstrap_paths(
 
 def pair_split_paths(
     points: Tensor,
-    table: Any,
-    streams: Any,
+    table: Given,
+    streams: Given,
     windows: Int64Array,
     multipliers: Float32Array,
-    row_sums: Any,
+    row_sums: Given,
     typical: int,
 ) -> Tensor:
     device, sizes = points.device, windows.tolist()

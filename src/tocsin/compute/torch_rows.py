@@ -5,19 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
-from typing import Any
+from types import ModuleType
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from tocsin.compute.arrays import FARTHEST, Float32Array, Float64Array
-from tocsin.compute.torch_memory import in_pieces
-
-Tensor = Any
+from tocsin.compute.torch_memory import Given, in_pieces
 
 
 @cache
-def triton_on(device: str) -> Any:
+def triton_on(device: str) -> ModuleType | None:
     """The module, where it can run: on GPUs, with Triton (which PyTorch for Linux brings along)."""
     if device != "cuda" or find_spec("triton") is None:
         return None
@@ -41,7 +40,7 @@ def _expanded(multipliers: Float32Array) -> Float32Array:
     return np.array(out, np.float32)
 
 
-def _own(own: Any, device: torch.device) -> Tensor | None:
+def _own(own: Given | None, device: torch.device) -> Tensor | None:
     """Places of queries in the reference, if any of them is a reference point."""
     if own is None or (isinstance(own, np.ndarray) and (own < 0).all()):
         return None
@@ -61,11 +60,11 @@ def _left_out(own: Tensor, count: int, guard: int) -> Tensor:
 def gaussian_row_sums(
     points: Tensor,
     count: int,
-    queries: Any,
-    own: Any,
+    queries: Given,
+    own: Given | None,
     guard: int,
     multipliers: Float32Array,
-    weights: Any,
+    weights: Given,
 ) -> Tensor:
     queries, own = torch.as_tensor(queries, device=points.device), _own(own, points.device)
     weights = torch.as_tensor(weights, device=points.device) if len(weights) else None
@@ -91,8 +90,8 @@ def gaussian_row_sums(
 def gaussian_products(
     points: Tensor,
     count: int,
-    queries: Any,
-    own: Any,
+    queries: Given,
+    own: Given,
     guard: int,
     multipliers: Float32Array,
     weights: Tensor,
@@ -127,13 +126,13 @@ def scaled(points: Tensor, centre: Float64Array, scale: float) -> Tensor:
 def gaussian_observe(
     points: Tensor,
     count: int,
-    queries: Any,
+    queries: Given,
     centre: Float64Array,
     scale: float,
-    own: Any,
+    own: Given,
     guard: int,
     multipliers: Float32Array,
-    weights: Any,
+    weights: Given,
 ) -> tuple[Tensor, Tensor]:
     queries, own = torch.as_tensor(queries, device=points.device), _own(own, points.device)
     block = scaled(queries, centre, scale).T.contiguous()
@@ -144,7 +143,7 @@ def gaussian_observe(
     return block, linear.mul_(-2 / (count - left_out).double())
 
 
-def pair_terms(products: Tensor, row_means: Float64Array, weights: Any, near: Any) -> tuple[Tensor, Tensor, Tensor]:
+def pair_terms(products: Tensor, row_means: Float64Array, weights: Given, near: Given) -> tuple[Tensor, Tensor, Tensor]:
     device = products.device
     weights, near = torch.as_tensor(weights, device=device), torch.as_tensor(near, device=device)
     means, n = torch.as_tensor(row_means, device=device), len(weights)

@@ -7,13 +7,11 @@ from __future__ import annotations
 
 import math
 from functools import cache
-from typing import Any
 
 import torch
 import triton
 import triton.language as tl
-
-Tensor = Any
+from torch import Tensor
 
 LOG2_E = math.log2(math.e)
 

@@ -107,7 +107,7 @@ def without_replacement(
     rng: np.random.Generator, count: int, window: int, samples: int
 ) -> tuple[Float32Array, Int64Array]:
     """W points, and all the others."""
-    chosen = compute.load("numba").distinct_streams(rng.random((samples, window)), count).astype(np.int64)
+    chosen = compute.load("numba").distinct(rng, count, (samples, window)).astype(np.int64)
     counts = np.ones((samples, count), np.float32)
     np.put_along_axis(counts, chosen, 0.0, axis=1)
     return counts, chosen

@@ -152,20 +152,20 @@ class PreparedLandmarks(PreparedGaussian):
 
         return np.concatenate(self.setting.map(some, range(0, n, compute.ROWS)), axis=1)
 
-    def _at_points(self, width: int, weights: Float64Array, *, squared: bool = False) -> Array:
+    def _at_points(self, width: int, weights: Float64Array, *, squared: bool = False) -> Float64Array:
         """sum_l weights_l k(l, x) at all reference points, for weights (m, G); (N, G). Or their mean squares, (N,)."""
         compute, n, m = self.setting.compute, self._count, len(self.landmarks)
         ratio = np.array([(self.scaled.widths[0] / self.scaled.widths[width]) ** 2], np.float32)
         given = compute.put(weights.astype(np.float32))
 
-        def some(start: int) -> Array:
+        def some(start: int) -> Float64Array:
             stop = min(start + compute.ROWS, n)
-            products: Array = compute.gaussian_products(
+            products: Float64Array = compute.gaussian_products(
                 self._landmark_columns, m, self._columns[:, start:stop], np.full(stop - start, -1), 0, ratio, given
             )[0]
             return (products**2).mean(1) if squared else products
 
-        everywhere: Array = compute.concatenate(self.setting.map(some, range(0, n, compute.ROWS)))
+        everywhere: Float64Array = compute.concatenate(self.setting.map(some, range(0, n, compute.ROWS)))
         return everywhere
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
+from tocsin.compute.arrays import Array, Float32Array, Float64Array, Int64Array
 from tocsin.statistics.base import Parts, Points, choose
 from tocsin.statistics.mmd_gaussian import PADDING, GaussianLive
 
@@ -21,18 +21,16 @@ class GaussianBank:
 
     def __init__(self, live: GaussianLive, count: int) -> None:
         self.live, self.count = live, count
-        self._windows, self._offset = live.compute.put(live.windows), live.compute.put(live.offset)
+        put = live.compute.put
+        self._windows, self._offset = put(live.windows), put(live.offset)
         d, widest, widths = live.points.shape[1], int(live.windows[-1]), len(live.multipliers)
         room = -(-widest // PADDING) * PADDING
-        self._arrays: tuple[Any, ...] = tuple(
-            live.compute.put(array)
-            for array in (
-                np.zeros((count, d, room), np.float32),
-                np.zeros((count, widths, widest), np.float32),
-                np.zeros((count, widths, widest)),
-                np.zeros(count, np.int64),
-                np.zeros(count, np.int64),
-            )
+        self._arrays: tuple[Array, Array, Array, Array, Array] = (
+            put(np.zeros((count, d, room), np.float32)),
+            put(np.zeros((count, widths, widest), np.float32)),
+            put(np.zeros((count, widths, widest))),
+            put(np.zeros(count, np.int64)),
+            put(np.zeros(count, np.int64)),
         )
 
     def step(self, chosen: Int64Array, points: Points) -> tuple[Float64Array, BaseException | None]:

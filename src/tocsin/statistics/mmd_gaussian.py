@@ -56,8 +56,10 @@ class PreparedGaussian:
         if setting.tensor is None:
             self._rows, self._columns = setting.compute.put(self.points), setting.compute.put(as_columns(self.points))
         else:
-            self._rows = setting.compute.scaled(setting.tensor, self.scaled.centre, self.scaled.scale)
-            self._columns = self._rows.T.contiguous()
+            from tocsin.compute.torch_rows import scaled
+
+            rows = scaled(setting.tensor, self.scaled.centre, self.scaled.scale)
+            self._rows, self._columns = rows, rows.T.contiguous()
         row_sums = self._own_row_sums(self._columns, len(points), setting.guard)
         similarity = (row_sums / others(len(points), setting.guard)).mean(1)
         self.row_sums = row_sums[self._choose_channels(similarity, default=default)]
