@@ -20,10 +20,10 @@ import statistics
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 from distributed import Client, LocalCluster
@@ -57,17 +57,13 @@ def speed(error: float) -> int:
     found: dict[str, list[float]] = {"one process": [], "one worker": [], "two workers": []}
     thresholds = set()
     with workers(1) as one, workers(2) as two:
-        places: dict[str, dict[str, Any]] = {
-            "one process": {},
-            "one worker": {"cluster": one.scheduler_address},
-            "two workers": {"cluster": two.scheduler_address},
-        }
-        for place in places.values():
-            Detector(ert=ERT, error=0.1, interval=False).fit(reference, workers=1, **place)  # compiles, and wakes up
+        places = {"one process": None, "one worker": one.scheduler_address, "two workers": two.scheduler_address}
+        for place in places.values():  # compiles, and wakes up
+            Detector(ert=ERT, error=0.1, interval=False).fit(reference, workers=1, cluster=place)
         for turn in range(TURNS):
             for name, place in places.items():
                 began = time.perf_counter()
-                detector = make().fit(reference, workers=1, **place)
+                detector = make().fit(reference, workers=1, cluster=place)
                 found[name].append(time.perf_counter() - began)
                 thresholds.add(detector.thresholds_.tobytes())
                 say(f"turn {turn + 1}, {name}: {found[name][-1]:.1f} s")
@@ -119,7 +115,7 @@ class Taken:
     """How often the client took the result of each block, map by map, against how often it asked for it."""
 
     def __init__(self) -> None:
-        self.maps: list[tuple[list[Any], collections.Counter[Any]]] = []
+        self.maps: list[tuple[Sequence[object], collections.Counter[object]]] = []
 
     @property
     def blocks(self) -> int:
@@ -137,10 +133,10 @@ class Taken:
         plain = module.Cluster.map
 
         def counted(cluster: module.Cluster, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
-            asked, seen = list(items), collections.Counter[Any]()
+            asked, seen = list(items), collections.Counter[object]()
             self.maps.append((asked, seen))
             assert isinstance(function, partial)
-            numbered: Callable[[T], tuple[T, R]] = partial(with_number, function.func, *function.args)
+            numbered: Callable[[T], tuple[object, R]] = partial(with_number, function.func, *function.args)
             for item, result in plain(cluster, numbered, asked):
                 seen[item] += 1
                 yield result
@@ -152,7 +148,7 @@ class Taken:
             module.Cluster.map = plain  # type: ignore[method-assign]
 
 
-def with_number(function: Callable[..., R], *arguments: Any) -> tuple[Any, R]:
+def with_number(function: Callable[..., R], *arguments: object) -> tuple[object, R]:
     """On a worker: the block, and its result."""
     return arguments[-1], function(*arguments)
 

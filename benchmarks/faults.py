@@ -26,7 +26,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,12 @@ import pyarrow.parquet as pq
 
 from tocsin import Detector
 from tocsin.fleet import Fleet
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+Name = tuple[object, ...]
+"""What tells a row of the sink from the others."""
 
 KEYS, FILES, ROWS, WIDTH = 12, 6, 300, 3
 POISONED = 4
@@ -55,7 +61,7 @@ class Verdict:
     doubled: int = 0
     different: int = 0
 
-    def add(self, expected: dict[Any, Any], found: list[tuple[Any, Any]]) -> None:
+    def add(self, expected: dict[Name, object], found: list[tuple[Name, object]]) -> None:
         """Compare what is named alike."""
         times = Counter(name for name, _ in found)
         self.rows += len(expected)
@@ -81,20 +87,20 @@ class Stream:
         x = rng.normal(size=(size, WIDTH)) + np.where(np.arange(size) >= begins[key], 1.5, 0.0)[:, None]
         nan, short, nowhere = rng.permutation(size)[: 3 * POISONED].reshape(3, POISONED)
         x[nan, 1] = np.nan
-        rows: list[Any] = x.tolist()
+        rows: list[list[float]] = x.tolist()
         for i in short:
             rows[i] = rows[i][:-1]
         names = [f"key {k}" for k in key]
-        orders: list[Any] = [None if i in nowhere else i for i in range(size)]
+        orders = [None if i in nowhere else i for i in range(size)]
         good = np.setdiff1d(np.arange(size), np.concatenate([nan, short, nowhere]))
         step = Fleet(detector).step(
             [f"key {k}" for k in range(KEYS)], [None] * KEYS, x[good], key[good], good.astype(np.int64)
         )
-        self.alarms = {
+        self.alarms: dict[Name, object] = {
             (alarm.key, alarm.count): (*(getattr(alarm, name) for name in COLUMNS), str(alarm.channel))
             for alarm in step.alarms
         }
-        self.letters: dict[Any, Any] = {(names[i], int(i), None): "bad" for i in (*nan, *short)}
+        self.letters: dict[Name, object] = {(names[i], int(i), None): "bad" for i in (*nan, *short)}
         self.letters |= {(names[i], None, str(rows[i])): "bad" for i in nowhere}
         table = pa.table({"key": names, "seq": pa.array(orders, pa.int64()), "x": rows})
         (folder / "in").mkdir(parents=True)
@@ -116,14 +122,14 @@ class Stream:
         verdict.add(self.letters, [(_letter(row), row["reason"]) for row in letters])
 
 
-def _letter(row: dict[str, Any]) -> tuple[Any, ...]:
+def _letter(row: dict[str, object]) -> Name:
     """A name for a dead letter: its order, or its values where it has none."""
     if row["order"] is not None:
         return row["key"], row["order"], None
-    return row["key"], None, row["row"].removeprefix('{"x": ').removesuffix("}")
+    return row["key"], None, str(row["row"]).removeprefix('{"x": ').removesuffix("}")
 
 
-def _rows(folder: Path) -> list[dict[str, Any]]:
+def _rows(folder: Path) -> list[dict[str, object]]:
     return [row for file in folder.glob("batch=*/*.parquet") for row in pq.ParquetFile(file).read().to_pylist()]
 
 
@@ -156,7 +162,7 @@ def drive(folder: Path, kill_after: int | None = None) -> None:
     )
     sink = spark.to_folders(folder / "alarms", folder / "refused")
 
-    def write(batch_answer: Any, batch: int) -> None:
+    def write(batch_answer: DataFrame, batch: int) -> None:
         sink(batch_answer, batch)
         if batch == kill_after:
             os.killpg(0, signal.SIGKILL)

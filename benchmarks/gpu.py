@@ -14,7 +14,7 @@ import cProfile
 import pstats
 import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
 
 import numpy as np
 import torch
@@ -22,6 +22,7 @@ import triton
 
 from tocsin import MMD, Detector, DetectorBank, Gaussian, Independent
 from tocsin.compute import load
+from tocsin.compute.arrays import Float64Array
 
 N, D, WINDOW, PATHS, ERT = 20_000, 32, 100, 100_000, 5000.0
 
@@ -32,7 +33,7 @@ exponentials (16 a clock on each of 132 processors at 1.98 GHz), a second."""
 STEADY, FAMILY, INTERVAL = "steady at 2 %", "default family", "default family, with its interval"
 
 
-def timed(function: Callable[[], Any], repeats: int = 3) -> float:
+def timed(function: Callable[[], object], repeats: int = 3) -> float:
     """Seconds, the best of a few, after one that does not count."""
     function()
     torch.cuda.synchronize()
@@ -45,24 +46,25 @@ def timed(function: Callable[[], Any], repeats: int = 3) -> float:
     return min(times)
 
 
-def reference(count: int = N) -> np.ndarray[Any, Any]:
+def reference(count: int = N) -> Float64Array:
     return np.random.default_rng(0).normal(size=(count, D))
 
 
 def fits() -> dict[str, Callable[[], Detector]]:
     """The fits that are measured."""
     points = reference()
-    single: dict[str, Any] = {"statistic": MMD(Gaussian()), "window": WINDOW, "sampler": Independent(), "seed": 1}
+    family = partial(Detector, ERT, backend="torch", device="cuda", sampler=Independent(), seed=1)
+    single = partial(family, statistic=MMD(Gaussian()), window=WINDOW)
 
-    def fit(**options: Any) -> Callable[[], Detector]:
-        return lambda: Detector(ERT, backend="torch", device="cuda", **options).fit(points, progress=False)
+    def fit(make: Callable[[], Detector]) -> Callable[[], Detector]:
+        return lambda: make().fit(points, progress=False)
 
     return {
-        "paper mode": fit(**single, calibration="paper", paths=PATHS, interval=False),
-        STEADY: fit(**single, interval=False),
-        "steady at 2 %, with its interval": fit(**single),
-        FAMILY: fit(sampler=Independent(), seed=1, interval=False),
-        INTERVAL: fit(sampler=Independent(), seed=1),
+        "paper mode": fit(partial(single, calibration="paper", paths=PATHS, interval=False)),
+        STEADY: fit(partial(single, interval=False)),
+        "steady at 2 %, with its interval": fit(single),
+        FAMILY: fit(partial(family, interval=False)),
+        INTERVAL: fit(family),
     }
 
 

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -62,8 +61,10 @@ def fitted(law: Law, family: str, count: int | None, seed: int) -> Detector:
     """A detector of this family, on the reference of this seed."""
     kernel, window = FAMILIES[family]
     statistic = MMD(kernel, None if count is None else Landmarks(count))
-    options: dict[str, Any] = {"window": window, "start": "cold", "sampler": Independent(), "interval": False}
-    return Detector(ERT, statistic, **options, seed=seed).fit(law(np.random.default_rng([31, seed]), N))
+    detector = Detector(
+        ERT, statistic, window=window, start="cold", sampler=Independent(), interval=False, seed=seed
+    )  # fmt: skip
+    return detector.fit(law(np.random.default_rng([31, seed]), N))
 
 
 def measure(problems: tuple[str, ...], family: str, seed: int, runs: int) -> dict[str, dict[int | None, float]]:
@@ -115,7 +116,7 @@ def cost_rows(law: Law, problems: tuple[str, ...], family: str) -> list[str]:
     return rows
 
 
-def seconds(function: Callable[[], Any]) -> float:
+def seconds(function: Callable[[], object]) -> float:
     """How long it takes."""
     began = time.perf_counter()
     function()

@@ -11,7 +11,6 @@ import resource
 import sys
 import time
 import warnings
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ def main() -> None:
     rng = np.random.default_rng(0)
     reference = rng.standard_normal((POINTS, COLUMNS)).astype(np.float32)
     stream = rng.standard_normal((STREAM, COLUMNS)).astype(np.float32)
-    online_mmd: Any = importlib.import_module("alibi_detect.cd").MMDDriftOnline
+    online_mmd = importlib.import_module("alibi_detect.cd").MMDDriftOnline
     before = peak()
     began = time.perf_counter()
     detector = online_mmd(reference, ert=ERT, window_size=WINDOW, n_bootstraps=PATHS, backend="pytorch", verbose=False)

@@ -11,7 +11,6 @@ import resource
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow
@@ -27,7 +26,7 @@ TURN = 50
 """Blocks watched in a turn."""
 
 
-def table_of(rng: np.random.Generator, rows: int) -> Any:
+def table_of(rng: np.random.Generator, rows: int) -> pyarrow.Table:
     """Random rows, as an Arrow table."""
     return pyarrow.table({f"x{i}": rng.normal(size=rows) for i in range(COLUMNS)})
 

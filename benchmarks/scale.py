@@ -13,9 +13,9 @@ import json
 import os
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -94,7 +94,7 @@ class Idle(Keyed):
 
     state: int = 0
 
-    def step(self, bundles: Any, states: dict[str, bytes]) -> pd.DataFrame:
+    def step(self, bundles: Sequence[bytes], states: dict[str, bytes]) -> pd.DataFrame:
         """Nothing to tell."""
         keys = rows_of(bundles)["key"].unique().to_pylist()
         if self.state:
@@ -106,14 +106,14 @@ class Idle(Keyed):
 class Passed:
     """What a stream took, after the first batches.
 
-    java, python: processor seconds.
+    java, python: processor seconds.  operators: what Spark tells of those with states, in the last batch.
     """
 
     seconds: list[float]
     java: float
     python: float
     events: int
-    last: dict[str, Any]
+    operators: list[dict[str, float]]
 
     @property
     def rate(self) -> float:
@@ -144,7 +144,7 @@ def through_spark(answer: DataFrame, size: Size, checkpoint: Path) -> Passed:
     reports = [report for report in (json.loads(each.json) for each in query.recentProgress) if report["numInputRows"]]
     seconds = [report["durationMs"]["triggerExecution"] / 1000 for report in reports][WARM_UP:]
     java, python = (cost[kind] - warm[kind] for kind in ("java", "python"))
-    return Passed(seconds, java, python, size.events * len(seconds), reports[-1])
+    return Passed(seconds, java, python, size.events * len(seconds), reports[-1]["stateOperators"])
 
 
 def processor_seconds() -> dict[str, float]:
@@ -221,9 +221,8 @@ def compare(detector: Detector, size: Size, options: argparse.Namespace, place: 
     frame = session.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(str(files))
     answer = spark.watch(frame, detector, key="machine", order="order", buckets=options.buckets)
     passed = through_spark(answer, size, place / "whole")
-    metrics = passed.last["stateOperators"][0]
     print(f"Spark, {options.cores} cores, {options.buckets} buckets: {passed}", flush=True)
-    print(f"  {passed.rate / rate:.0%} of one process; commit {metrics['commitTimeMs']} ms", flush=True)
+    print(f"  {passed.rate / rate:.0%} of one process; commit {passed.operators[0]['commitTimeMs']} ms", flush=True)
     if not options.parts:
         return
     nobody = Shared("", (), Rules())

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +13,7 @@ from tocsin.baselines import LSDDInc, ScanB
 from tocsin.compute.arrays import Float64Array
 from tocsin.experiments import laws, runs
 from tocsin.experiments.methods import METHODS
-from tocsin.experiments.runs import delays, run_lengths
-from tocsin.watching import Watcher
+from tocsin.experiments.runs import AnyDetector, delays, run_lengths
 
 ERTS = (20, 40, 80)
 WINDOW = 6
@@ -62,7 +60,7 @@ def family(ert: float) -> Detector:
     return Detector(ert, window=(2, WINDOW, 15), paths=200, start="cold", seed=1)
 
 
-GROUPS: dict[str, Callable[[], list[Watcher[Any]]]] = {
+GROUPS: dict[str, Callable[[], list[AnyDetector]]] = {
     "paper": lambda: [paper(ert).fit(REFERENCE) for ert in ERTS],
     "steady": lambda: [steady(ert).fit(REFERENCE) for ert in ERTS],
     "Scan-B": lambda: [ScanB(ert, WINDOW, samples=500, seed=1).fit(REFERENCE) for ert in ERTS],
@@ -74,15 +72,15 @@ GROUPS: dict[str, Callable[[], list[Watcher[Any]]]] = {
 
 
 @pytest.fixture(scope="module", params=GROUPS.values(), ids=list(GROUPS))
-def group(request: pytest.FixtureRequest, quick_fits: None) -> list[Watcher[Any]]:
+def group(request: pytest.FixtureRequest, quick_fits: None) -> list[AnyDetector]:
     """Detectors that share a statistic; not to be changed."""
-    made: list[Watcher[Any]] = request.param()
+    made: list[AnyDetector] = request.param()
     return made
 
 
 @pytest.mark.parametrize("count", [1, 150])
 def test_run_lengths_are_those_of_a_detector_that_is_reset(
-    group: list[Watcher[Any]], count: int, monkeypatch: pytest.MonkeyPatch
+    group: list[AnyDetector], count: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On the same stream, for every detector of a group, though all share the statistic of the first.
 
@@ -104,7 +102,7 @@ def test_run_lengths_are_those_of_a_detector_that_is_reset(
         assert lengths.min() >= 1
 
 
-def test_run_lengths_do_not_depend_on_where_the_detector_was(group: list[Watcher[Any]]) -> None:
+def test_run_lengths_do_not_depend_on_where_the_detector_was(group: list[AnyDetector]) -> None:
     """A detector in the middle of a stream gives the same as one just fitted; none are lost or doubled between."""
     used = copy.deepcopy(group)
     used[0].update_many(before(np.random.default_rng(3), 100))
@@ -112,12 +110,12 @@ def test_run_lengths_do_not_depend_on_where_the_detector_was(group: list[Watcher
     assert [lengths.tolist() for lengths in fresh] == [lengths.tolist() for lengths in again]
 
 
-def ring(detector: Watcher[Any], piece: Float64Array) -> int | None:
+def ring(detector: AnyDetector, piece: Float64Array) -> int | None:
     """The observation at which a detector that is fed one by one rings; None if it does not."""
     return next((detector.time_ for x in piece if detector.update(x).alarm), None)
 
 
-def test_delays_are_those_of_detectors_that_watch(group: list[Watcher[Any]], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_delays_are_those_of_detectors_that_watch(group: list[AnyDetector], monkeypatch: pytest.MonkeyPatch) -> None:
     """Every stream, put together again from what was drawn, rings where it should when fed one by one.
 
     Of the windows that are quiet at the first test each detector takes the first `count`; a stream goes on, by a piece
@@ -130,7 +128,7 @@ def test_delays_are_those_of_detectors_that_watch(group: list[Watcher[Any]], mon
     found = delays(copy.deepcopy(group), old, new, np.random.default_rng(7), count)
 
     (windows,) = (block.reshape(-1, widest, 2) for block in old.blocks)
-    watching: list[dict[int, Watcher[Any]]] = []
+    watching: list[dict[int, AnyDetector]] = []
     for detector in group:
         each = [copy.deepcopy(detector) for _ in windows]
         quiet = [i for i, window in enumerate(windows) if ring(each[i], window) is None]

@@ -16,11 +16,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from tocsin.allocation import memory_kept
 from tocsin.compute import Functions
 from tocsin.errors import InputError, MissingExtraError, TocsinError
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -41,7 +44,7 @@ CENSUS_SECONDS = 5.0
 
 
 @contextmanager
-def joined(given: Any, functions: Functions) -> Iterator[Cluster | None]:
+def joined(given: object, functions: Functions) -> Iterator[Cluster | None]:
     """The cluster at an address, or that of a `distributed.Client`, while a fit lasts; None if none is given."""
     if given is None:
         yield None
@@ -66,18 +69,21 @@ class Cluster:
     given: the scheduler's address, or a `distributed.Client`.
     """
 
-    def __init__(self, given: Any) -> None:
+    def __init__(self, given: object) -> None:
         if importlib.util.find_spec("distributed") is None:
             raise MissingExtraError("distributed", "dask", f"cluster={given!r}")
-        self._distributed: Any = importlib.import_module("distributed")
-        self._own = not isinstance(given, self._distributed.Client)
-        if self._own and not isinstance(given, str):
+        self._distributed = importlib.import_module("distributed")
+        self._own = isinstance(given, str)
+        if isinstance(given, str):
+            self._client = self._connect(given)
+        elif isinstance(given, self._distributed.Client):
+            self._client = given
+        else:
             raise InputError(
                 f"cluster={given!r} is not a cluster; give a scheduler's address, such as 'tcp://host:8786', or a "
                 "distributed.Client."
             )
-        self._client = self._connect(given) if self._own else given
-        self._sent: dict[int, tuple[Any, Any]] = {}
+        self._sent: dict[int, tuple[object, Future]] = {}
         self._threads, self._counted = 0, -math.inf
         try:
             self._must_have_workers()
@@ -103,7 +109,7 @@ class Cluster:
     def map(self, function: Callable[[T], R], items: Iterable[T]) -> Iterator[R]:
         """In the items' order."""
         todo, size = deque(items), 1
-        waiting: deque[Any] = deque()
+        waiting: deque[Future] = deque()
         with self._told_clearly():
             try:
                 while todo or waiting:
@@ -129,15 +135,15 @@ class Cluster:
             finally:
                 self._client.cancel(list(waiting))
 
-    def _submit(self, function: Callable[[T], R], batch: list[T]) -> Any:
+    def _submit(self, function: Callable[[T], R], batch: list[T]) -> Future:
         called, shared = (function.func, function.args) if isinstance(function, functools.partial) else (function, ())
         sent = [self._send(argument) for argument in shared]
         return self._client.submit(_work, environment(), _pickled((called, batch)), *sent, pure=False)
 
-    def _send(self, thing: Any) -> Any:
+    def _send(self, thing: object) -> Future:
         """A future for it, always the same. As a task, not scattered: Dask makes it again if all that hold it die."""
         if id(thing) not in self._sent:
-            dask: Any = importlib.import_module("dask")
+            dask = importlib.import_module("dask")
             with dask.config.set({"distributed.admin.large-graph-warning-threshold": "1TiB"}):
                 future = self._client.submit(_unpickled, _pickled(thing), pure=False)
             self._sent[id(thing)] = thing, future  # held, so that no other thing can have its id
@@ -152,7 +158,7 @@ class Cluster:
 
     # Trouble
 
-    def _connect(self, address: str) -> Any:
+    def _connect(self, address: str) -> Client:
         try:
             return self._distributed.Client(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError) as error:
@@ -195,7 +201,7 @@ class Cluster:
             ) from error
 
 
-def _work(expected: dict[str, str], payload: bytes, *shared: Any) -> tuple[float, list[Any]]:
+def _work(expected: dict[str, str], payload: bytes, *shared: object) -> tuple[float, list[object]]:
     """A batch of work, on a worker; and the seconds that it took."""
     _must_equal(expected, environment(), "a worker that joined later")
     function, batch = _unpickled(payload)
@@ -205,9 +211,9 @@ def _work(expected: dict[str, str], payload: bytes, *shared: Any) -> tuple[float
     return time.perf_counter() - began, results
 
 
-def _pickled(thing: Any) -> bytes:
+def _pickled(thing: object) -> bytes:
     """Functions of the user's by value; and bytes, so that the scheduler need not know what is in them."""
-    cloudpickle: Any = importlib.import_module("cloudpickle")
+    cloudpickle = importlib.import_module("cloudpickle")
     try:
         payload: bytes = cloudpickle.dumps(thing, protocol=pickle.HIGHEST_PROTOCOL)
     except (pickle.PicklingError, TypeError, AttributeError) as error:

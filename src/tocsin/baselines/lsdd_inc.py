@@ -169,8 +169,7 @@ def _null_distances(
 ) -> Float64Array:
     """Between means of points drawn from the reference; shape: of as many means, of so many points each."""
     first, second = rng.integers(0, len(values), shape), rng.integers(0, len(values), shape)
-    distances: Float64Array = functions.mean_distances(values, first, values, second)
-    return distances
+    return functions.mean_distances(values, first, values, second)
 
 
 class LSDDIncLive:

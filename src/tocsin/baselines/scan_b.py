@@ -22,7 +22,7 @@ import numpy as np
 from tocsin import compute, storage, validation
 from tocsin.calibration.normalise import Normaliser
 from tocsin.calibration.result import Thresholds
-from tocsin.compute.arrays import Float64Array
+from tocsin.compute.arrays import Float64Array, Int64Array
 from tocsin.errors import InputError
 from tocsin.intake import Rows
 from tocsin.kernels import Gaussian, ScaledPoints
@@ -186,7 +186,7 @@ def moments(
     """
     x, y = rng.integers(0, len(points), (6, samples)), rng.integers(0, len(points), (3, samples))
 
-    def k(first: Float64Array, second: Float64Array) -> Float64Array:
+    def k(first: Int64Array, second: Int64Array) -> Float64Array:
         return np.asarray(np.exp(-((points[first] - points[second]) ** 2).sum(1) / (2 * width**2)))
 
     def h(i: int, j: int, p: int, q: int) -> Float64Array:

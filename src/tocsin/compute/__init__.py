@@ -113,7 +113,7 @@ def load(backend: Backend, device: str | None = None) -> Functions:
     if device is None:
         return LazyFunctions("torch", "cuda" if _gpu_ready() else "cpu")
     if gpu:
-        torch: Any = importlib.import_module("torch")
+        torch = importlib.import_module("torch")
         count = torch.cuda.device_count()
         if int(device[5:] or 0) >= count:
             raise InputError(
@@ -147,7 +147,7 @@ def _gpu_ready() -> bool:
         return False
     if "torch" not in sys.modules and not any(map(_loads, DRIVERS)):
         return False
-    torch: Any = importlib.import_module("torch")
+    torch = importlib.import_module("torch")
     return bool(torch.cuda.is_available())
 
 

@@ -10,14 +10,18 @@ import importlib
 from collections.abc import Callable
 from typing import Any, ParamSpec, TypeVar
 
+import numpy as np
+
+from tocsin.compute.arrays import Float32Array
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_numba: Any = importlib.import_module("numba")
-_types: Any = importlib.import_module("numba.core.types")
-_cgutils: Any = importlib.import_module("numba.core.cgutils")
-_extending: Any = importlib.import_module("numba.extending")
-_ir: Any = importlib.import_module("llvmlite.ir")
+_numba = importlib.import_module("numba")
+_types = importlib.import_module("numba.core.types")
+_cgutils = importlib.import_module("numba.core.cgutils")
+_extending = importlib.import_module("numba.extending")
+_ir = importlib.import_module("llvmlite.ir")
 
 LANES = 16
 """Columns a tile computes at once; arrays that tiles read or write are padded to it."""
@@ -44,18 +48,26 @@ def literal(function: Callable[P, R]) -> Callable[P, R]:
     return compiled
 
 
-def _float_of_bits(_: Any, bits: Any) -> Any:
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+Intrinsic = tuple[object, Callable[..., object]]
+"""A signature in numba's types, and what generates the code for it."""
+
+
+def _float_of_bits(_: object, bits: object) -> Intrinsic:
+    # What numba and llvmlite compile with has no types.
+    def generate(context: object, builder: Any, signature: object, arguments: list[object]) -> object:
         return builder.bitcast(arguments[0], _ir.FloatType())
 
     return _types.float32(_types.int32), generate
 
 
-float_of_bits: Callable[[Any], Any] = _extending.intrinsic(_float_of_bits)
+float_of_bits: Callable[[np.int32], np.float32] = _extending.intrinsic(_float_of_bits)
 """The float32 with these 32 bits."""
 
 
-def _tile(rows: int, vectors: int) -> Callable[[Any, int, Any, int, Any, int, int], None]:
+Tile = Callable[[Float32Array, int, Float32Array, int, Float32Array, int, int], None]
+
+
+def _tile(rows: int, vectors: int) -> Tile:
     """Squared distances of `rows` queries to `16 * vectors` points, all held in registers.
 
     (points, first, queries, query, out, stride, start): for r < rows, j < 16 * vectors, points and queries as (d, n),
@@ -63,10 +75,13 @@ def _tile(rows: int, vectors: int) -> Callable[[Any, int, Any, int, Any, int, in
     Every pair is one chain of d multiply-adds, so its value does not depend on the tile it was computed in.
     """
 
-    def intrinsic(_: Any, points: Any, first: Any, queries: Any, query: Any, out: Any, stride: Any, start: Any) -> Any:
+    def intrinsic(
+        _: object, points: object, first: object, queries: object, query: object, out: object, stride: object,
+        start: object,
+    ) -> Intrinsic:  # fmt: skip
         signature = _types.void(points, _types.intp, queries, _types.intp, out, _types.intp, _types.intp)
 
-        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: list[object]) -> object:
             integer, vector = _ir.IntType(64), _ir.VectorType(_ir.FloatType(), LANES)
             zero, unset = _ir.Constant(vector, [0.0] * LANES), _ir.Constant(vector, _ir.Undefined)
             first_lane = _ir.Constant(_ir.VectorType(_ir.IntType(32), LANES), [0] * LANES)
@@ -118,7 +133,7 @@ def _tile(rows: int, vectors: int) -> Callable[[Any, int, Any, int, Any, int, in
 
         return signature, generate
 
-    compiled: Callable[[Any, int, Any, int, Any, int, int], None] = _extending.intrinsic(intrinsic)
+    compiled: Tile = _extending.intrinsic(intrinsic)
     return compiled
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from tocsin.compute.arrays import Float32Array, Int64Array
 from tocsin.experiments.pictures import UInt8Array
 from tocsin.representations import autoencoder as representations
 from tocsin.representations.autoencoder import one_thread, separated
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
 
 CHANNELS = (3, 8, 12, 16, 24, 32)
 BATCH = 32
@@ -24,8 +28,8 @@ class Autoencoder:
     Pictures are (n, side, side, 3), 0 to 255; the network sees them from 0 to 1.
     """
 
-    encoder: Any
-    decoder: Any
+    encoder: nn.Module
+    decoder: nn.Module
 
     def fit(self, pictures: UInt8Array, epochs: int, rng: np.random.Generator) -> float:
         """Train to reproduce the pictures; the mean squared error per pixel and colour over the last epoch."""
@@ -39,7 +43,7 @@ class Autoencoder:
         with one_thread(torch), torch.no_grad():
             return np.asarray(self.encoder(_tensor(torch, pictures)).flatten(1).numpy())
 
-    def _fit(self, torch: Any, pictures: UInt8Array, epochs: int, rng: np.random.Generator) -> float:
+    def _fit(self, torch: ModuleType, pictures: UInt8Array, epochs: int, rng: np.random.Generator) -> float:
         optimiser = torch.optim.Adam([*self.encoder.parameters(), *self.decoder.parameters()], LEARNING_RATE)
         loss = np.nan
         for _ in range(epochs):
@@ -83,12 +87,13 @@ def strides(side: int) -> tuple[int, ...]:
     return tuple([1] * (len(CHANNELS) - 1 - len(factors)) + factors)
 
 
-def load_torch() -> Any:
+def load_torch() -> ModuleType:
     """PyTorch, if it is installed."""
-    return representations.load_torch("imaging", "Encoding pictures")
+    torch: ModuleType = representations.load_torch("imaging", "Encoding pictures")
+    return torch
 
 
-def _tensor(torch: Any, pictures: UInt8Array) -> Any:
+def _tensor(torch: ModuleType, pictures: UInt8Array) -> Tensor:
     return torch.from_numpy(np.ascontiguousarray(pictures.transpose(0, 3, 1, 2), dtype=np.float32) / 255)
 
 

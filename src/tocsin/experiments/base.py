@@ -6,12 +6,13 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 
-Result = dict[str, NDArray[Any]]
+from tocsin.compute.arrays import Array
+
+Result = dict[str, Array]
 """What a piece of work found, as named arrays."""
 
 Row = dict[str, str | int | float]

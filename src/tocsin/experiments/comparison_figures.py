@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,7 +13,7 @@ from tocsin.experiments.laws import PROBLEMS
 from tocsin.experiments.methods import METHODS
 from tocsin.figures import COLOURS, PAGE, figure
 
-STYLES: dict[str, dict[str, Any]] = {
+STYLES: dict[str, dict[str, str | float]] = {
     "B-statistic": {"color": COLOURS[1], "marker": "o", "linestyle": "--"},
     "CALM-MMD": {"color": COLOURS[1], "marker": "s"},
     "LSDD-Inc": {"color": COLOURS[0], "marker": "o", "linestyle": "--"},

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -27,7 +27,7 @@ change, scans of the unseen test hospital after it."""
 
 PAPER_LINE = "| the paper, on Camelyon17 | 100 | 20000 | 5000 | 4949 | 1.0 % | | 52.8 | 98.9 % |"
 
-MARKERS: list[dict[str, Any]] = [
+MARKERS: list[dict[str, str | float]] = [
     {"marker": "o", "markersize": 2.2},
     {"marker": "s", "markersize": 4.5, "markerfacecolor": "none"},
 ]

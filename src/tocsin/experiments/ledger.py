@@ -54,7 +54,7 @@ class Ledger:
         """Remove a result."""
         self._ask("DELETE FROM done WHERE key = ?", key)
 
-    def _ask(self, question: str, *values: Any) -> Any:
+    def _ask(self, question: str, *values: str | float | bytes) -> Any:
         """The first row of the answer, or None; changes are on disk when this returns."""
         with self._explained(), self._database:
             return self._database.execute(question, values).fetchone()

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 from tocsin.baselines import LSDDInc, ScanB
+from tocsin.calibration.plan import Mode
 from tocsin.compute.arrays import Float64Array
 from tocsin.detector import Detector
+from tocsin.experiments.runs import AnyDetector
 from tocsin.kernels import Gaussian
 from tocsin.samplers import Independent
 from tocsin.statistics import LSDD, MMD
-from tocsin.watching import Watcher
+from tocsin.statistics.base import Statistic
 
 POINTS, WINDOW = 1000, 25
 
@@ -25,7 +26,7 @@ class Method:
     baseline: the method whose average run time it is configured to when powers are compared, as in the paper.
     """
 
-    fit: Callable[[float, Float64Array, int], Watcher[Any]]
+    fit: Callable[[float, Float64Array, int], AnyDetector]
     baseline: str | None = None
 
 
@@ -38,9 +39,14 @@ def _lsdd_inc(ert: float, reference: Float64Array, seed: int) -> LSDDInc:
     return LSDDInc(ert, WINDOW, redraw=True, seed=seed).fit(reference[: -2 * WINDOW])
 
 
-def _detector(statistic: Any = None, **options: Any) -> Callable[[float, Float64Array, int], Detector]:
+def _detector(
+    statistic: Statistic | None = None, window: int | None = None, calibration: Mode = "steady"
+) -> Callable[[float, Float64Array, int], Detector]:
     def fit(ert: float, reference: Float64Array, seed: int) -> Detector:
-        detector = Detector(ert, statistic, sampler=Independent(), interval=False, start="cold", seed=seed, **options)
+        detector = Detector(
+            ert, statistic, window=window, calibration=calibration, sampler=Independent(), interval=False,
+            start="cold", seed=seed,
+        )  # fmt: skip
         return detector.fit(reference, workers=1, progress=False)
 
     return fit

@@ -9,7 +9,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Protocol
+from types import ModuleType
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -133,7 +134,7 @@ def _read_breakhis(index: Path) -> tuple[Tiles, Tiles]:
 
 
 def _picture(file: Path | io.BytesIO) -> UInt8Array:
-    image: Any = _image_module()
+    image = _image_module()
     try:
         with image.open(file) as picture:
             return np.asarray(picture.convert("RGB"))
@@ -141,9 +142,10 @@ def _picture(file: Path | io.BytesIO) -> UInt8Array:
         raise InputError(f"Cannot read a picture: {error}. Is the copy complete?") from error
 
 
-def _image_module() -> Any:
+def _image_module() -> ModuleType:
     try:
         from PIL import Image
     except ImportError as error:
         raise MissingExtraError("pillow", "imaging", "Reading pictures") from error
-    return Image
+    image: ModuleType = Image
+    return image

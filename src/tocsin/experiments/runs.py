@@ -8,13 +8,15 @@ start cold.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
+from tocsin.baselines import LSDDInc, ScanB
 from tocsin.compute.arrays import Array, Float64Array, Int64Array
+from tocsin.detector import Detector
 from tocsin.experiments.laws import Law
-from tocsin.watching import Watcher
+
+AnyDetector = Detector | LSDDInc | ScanB
 
 SHORTEST_BLOCK, LONGEST_BLOCK = 1024, 32_768
 
@@ -25,7 +27,7 @@ MOST_SPARE = 10
 """Windows that are drawn in vain, at most, for each one that is wanted."""
 
 
-def run_lengths(detectors: Sequence[Watcher[Any]], law: Law, rng: np.random.Generator, runs: int) -> list[Int64Array]:
+def run_lengths(detectors: Sequence[AnyDetector], law: Law, rng: np.random.Generator, runs: int) -> list[Int64Array]:
     """Tests up to and including the alarm, for `runs` runs without a change of every detector.
 
     The detectors have the same statistic, that of the first, and thresholds of their own.
@@ -53,7 +55,7 @@ class _Reader:
     first: where the first test of the current run is.
     """
 
-    def __init__(self, detector: Watcher[Any], first: int) -> None:
+    def __init__(self, detector: AnyDetector, first: int) -> None:
         self.thresholds, self.widest, self.ert = detector.thresholds_, detector.windows_[-1], detector.calibration_.ert
         self.first, self.found = first, list[int]()
 
@@ -83,7 +85,7 @@ class _Reader:
 
 
 def delays(
-    detectors: Sequence[Watcher[Any]], before: Law, after: Law, rng: np.random.Generator, runs: int
+    detectors: Sequence[AnyDetector], before: Law, after: Law, rng: np.random.Generator, runs: int
 ) -> list[Int64Array]:
     """Observations from a change up to and including the alarm, for `runs` runs of every detector.
 
@@ -101,7 +103,7 @@ def delays(
 
 
 def _delays(
-    detectors: Sequence[Watcher[Any]], before: Law, after: Law, rng: np.random.Generator, runs: int, rows: int
+    detectors: Sequence[AnyDetector], before: Law, after: Law, rng: np.random.Generator, runs: int, rows: int
 ) -> list[Int64Array] | None:
     """`delays`, from so many rows of which `runs` must be quiet before the change; None if they are not."""
     widest = detectors[0].windows_[-1]
@@ -130,7 +132,7 @@ def _delays(
     return [lengths[lengths > 0] for lengths in found]
 
 
-def _statistics(detector: Watcher[Any], streams: Float64Array) -> Float64Array:
+def _statistics(detector: AnyDetector, streams: Float64Array) -> Float64Array:
     """The statistic after every point of every stream (P, L, d); right from the W-th point on."""
     detector.reset()
     paths, length, _ = streams.shape
