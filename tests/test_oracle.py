@@ -692,7 +692,7 @@ def _simulated(
         for p, stream in enumerate(streams.points.tolist()):
             values = []
             for oracle, window in channels:
-                if streams.copies.size:
+                if streams.copies.shape[1]:
                     assert oracle.bootstrap is not None
                     values.append(oracle.bootstrap(counts[streams.copies[p, 0]], stream, window, case.widest))
                 else:
