@@ -129,16 +129,10 @@ def on_host(array: Array) -> Array:
 
 
 def speaking(channels: Array, centre: Float64Array, scale: Float64Array) -> tuple[Float64Array, Int64Array]:
-    """The largest (S^k - centre_k) / scale_k of every row (n, channels), and which channel's it is."""
-    if not isinstance(channels, np.ndarray):
-        from tocsin.compute.torch_ import speaking as spoken
+    """The largest (S^k - centre_k) / scale_k of every row (n, channels) of a tensor, and which channel's it is."""
+    from tocsin.compute import torch_
 
-        return spoken(channels, centre, scale)
-    scores = (channels - centre) / scale
-    if scores.shape[1] == 1:
-        return scores[:, 0], np.zeros(len(scores), np.int64)
-    loudest: Array = scores.argmax(1)
-    return scores[np.arange(len(scores)), loudest], loudest
+    return torch_.speaking(channels, centre, scale)
 
 
 def _gpu_ready() -> bool:

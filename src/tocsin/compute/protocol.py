@@ -11,7 +11,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tocsin.compute.arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
+from tocsin.compute.arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array, UInt64Array
 
 S = TypeVar("S", bound=np.generic)
 
@@ -229,6 +229,39 @@ class Hot(Protocol):
         grid: float,
         origin: float,
     ) -> Float64Array: ...
+
+    # The alarm rule, for arrays on the host
+
+    def coins(self, seed: np.uint64, stream: UInt64Array, run: Int64Array, time: Int64Array) -> Float64Array: ...
+
+    def decide(
+        self,
+        values: Float64Array,
+        coins: Float64Array,
+        tests: Int64Array,
+        centre: Float64Array,
+        scale: Float64Array,
+        tie: float,
+        grid: float,
+        origin: float,
+        thresholds: Float64Array,
+    ) -> tuple[Float64Array, Float64Array, Int64Array]: ...
+
+    def judge(
+        self,
+        values: Float64Array,
+        seed: np.uint64,
+        stream: UInt64Array,
+        run: Int64Array,
+        time: Int64Array,
+        untested: int,
+        centre: Float64Array,
+        scale: Float64Array,
+        tie: float,
+        grid: float,
+        origin: float,
+        thresholds: Float64Array,
+    ) -> tuple[Float64Array, Float64Array, Int64Array]: ...
 
     def stretch_maxima(self, paths: Float64Array, edges: Int64Array) -> Float64Array: ...
 

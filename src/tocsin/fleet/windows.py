@@ -90,11 +90,10 @@ class Windows:
         live, sizes = self._live, last - first
 
         def some(start: int) -> Float64Array:
-            rows: Float64Array = self._compute.pair_keys_advance(
+            return self._compute.pair_keys_advance(
                 kept.points, kept.sums, kept.filled, live.windows, live.multipliers, live.offset, live.family.typical,
                 chosen, first, last, start, min(start + KEYS_AT_ONCE, len(chosen)), *observed,
             )  # fmt: skip
-            return rows
 
         rows = np.concatenate(list(live.executor.map(some, range(0, len(chosen), KEYS_AT_ONCE))))
         own = np.repeat(chosen, sizes)

@@ -67,8 +67,7 @@ class Rule:
 
     def coins(self, stream: UInt64Array, run: Int64Array, time: Int64Array) -> Float64Array:
         """Uniform numbers, a hash of the seed and these, so that no generator need be kept."""
-        drawn: Float64Array = self.compute.coins(self._seed, stream, run, time)
-        return drawn
+        return self.compute.coins(self._seed, stream, run, time)
 
     def _judged(
         self, values: Array, stream: UInt64Array, run: Int64Array, time: Int64Array

@@ -50,8 +50,7 @@ class FamilyPaths:
     compute: Functions
 
     def __call__(self, streams: Streams) -> Float32Array:
-        channels: Float32Array = self.compute.concatenate([member(streams) for member in self.members])
-        return channels
+        return self.compute.concatenate([member(streams) for member in self.members])
 
 
 class LiveFamily:

@@ -118,11 +118,10 @@ class FeaturePaths:
     compute: Functions
 
     def __call__(self, streams: Streams) -> Float32Array:
-        paths: Float32Array = self.compute.feature_bootstrap_paths(
+        return self.compute.feature_bootstrap_paths(
             self.values, streams.points, streams.copies, self.windows, self.excess, self.offset, self.linear,
             0.0 if self.signed else 1.0,
         )  # fmt: skip
-        return paths
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,8 +134,7 @@ class FeatureSplitPaths:
     compute: Functions
 
     def __call__(self, streams: Streams) -> Float32Array:
-        paths: Float32Array = self.compute.feature_split_paths(self.values, streams.points, self.windows, self.signed)
-        return paths
+        return self.compute.feature_split_paths(self.values, streams.points, self.windows, self.signed)
 
 
 class FeatureLive:

@@ -145,10 +145,9 @@ class PreparedLandmarks(PreparedGaussian):
 
         def some(start: int) -> Float64Array:
             piece = slice(start, min(start + compute.ROWS, n))
-            sums: Float64Array = compute.get(
+            return compute.get(
                 compute.gaussian_row_sums(points, count, queries[:, piece], own[piece], 0, self.multipliers, weights)
             )
-            return sums
 
         return np.concatenate(self.setting.map(some, range(0, n, compute.ROWS)), axis=1)
 
@@ -165,8 +164,7 @@ class PreparedLandmarks(PreparedGaussian):
             )[0]
             return (products**2).mean(1) if squared else products
 
-        everywhere: Float64Array = compute.concatenate(self.setting.map(some, range(0, n, compute.ROWS)))
-        return everywhere
+        return compute.concatenate(self.setting.map(some, range(0, n, compute.ROWS)))
 
     def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
         """As `mmd_gaussian.bootstrap_terms` with k~ for k, and what no reference changes: b, and the move of A."""
@@ -188,13 +186,12 @@ class PreparedLandmarks(PreparedGaussian):
 
         def some(start: int) -> Float64Array:
             stop = min(start + compute.ROWS, m)
-            sums: Float64Array = compute.get(
+            return compute.get(
                 compute.gaussian_products(
                     self._columns, self._count, self._landmark_columns[:, start:stop], np.full(stop - start, -1), 0,
                     self.multipliers, weights,
                 )
             )  # fmt: skip
-            return sums
 
         return np.concatenate(self.setting.map(some, range(0, m, compute.ROWS)), axis=1)
 

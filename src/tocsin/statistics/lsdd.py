@@ -100,8 +100,7 @@ class Bumps:
 
     def __call__(self, points: Float64Array) -> Float64Array:
         compute = self.compute if len(points) >= MANY else self.compute.nearby
-        bumps: Float64Array = compute.bumps(compute.put(points), self.centres, self.width, self.factor)
-        return bumps
+        return compute.bumps(compute.put(points), self.centres, self.width, self.factor)
 
 
 def bumps_products(centres: Float64Array, width: float) -> Float64Array:

@@ -104,14 +104,12 @@ class PreparedGaussian:
 
         def some(start: int) -> Float64Array:
             own = np.arange(start, min(start + compute.ROWS, n))
-            products: Float64Array = compute.gaussian_products(
+            return compute.gaussian_products(
                 self._columns, n, self._columns[:, start : start + len(own)], own, self.setting.guard,
                 self.multipliers, weights,
             )  # fmt: skip
-            return products
 
-        products: Float64Array = compute.concatenate(self.setting.map(some, range(0, n, compute.ROWS)), 1)
-        return products
+        return compute.concatenate(self.setting.map(some, range(0, n, compute.ROWS)), 1)
 
     def _own_row_sums(self, columns: Float32Array, count: int, guard: int) -> Float64Array:
         """sum_{|i - j| > guard} k(x_i, x_j) for every j, at every width; (widths, N)."""
@@ -119,12 +117,11 @@ class PreparedGaussian:
 
         def some(start: int) -> Float64Array:
             own = np.arange(start, min(start + compute.ROWS, count))
-            sums: Float64Array = compute.get(
+            return compute.get(
                 compute.gaussian_row_sums(
                     columns, count, columns[:, start : start + len(own)], own, guard, self.multipliers, NO_WEIGHTS
                 )
             )
-            return sums
 
         return np.concatenate(self.setting.map(some, range(0, count, compute.ROWS)), axis=1)
 
@@ -181,11 +178,10 @@ class GaussianLive:
             compute, columns = self._nearby, self._columns
 
         def compared(some: Float64Array, own: Int64Array) -> tuple[Float32Array, Float64Array]:
-            observed: tuple[Float32Array, Float64Array] = compute.gaussian_observe(
+            return compute.gaussian_observe(
                 columns, len(self.points), some, self.scaled.centre, self.scale, own, self.guard, self.multipliers,
                 self.weights,
             )  # fmt: skip
-            return observed
 
         if count <= compute.ROWS:
             return compared(points, places)
@@ -200,8 +196,7 @@ class GaussianLive:
 
     @cached_property
     def _columns_on_device(self) -> Float32Array:
-        columns: Float32Array = self.compute.put(self._columns)
-        return columns
+        return self.compute.put(self._columns)
 
     def begin(self, run: int) -> WindowState:
         capacity, widths = 4 * int(self.windows[-1]), len(self.multipliers)
@@ -219,7 +214,7 @@ class GaussianLive:
             observed = self.compute.get(observed[0][:, start:stop]), self.compute.get(observed[1][:, start:stop])
             start, stop = 0, stop - start
         compute = self._nearby if isinstance(observed[0], np.ndarray) else self.compute
-        rows: Float64Array = compute.pair_advance(
+        rows = compute.pair_advance(
             state["buffer"], state["ahead"], state["linear"], state["position"], self.windows, self.multipliers,
             self.offset, self.family.typical, *observed, start, stop,
         )  # fmt: skip
@@ -349,7 +344,7 @@ class PairPaths:
 
     def __call__(self, streams: Streams) -> Float32Array:
         terms, typical = self.terms, -1 if self.family is None else self.family.typical
-        rows: Float32Array = self.compute.pair_bootstrap_paths(
+        rows = self.compute.pair_bootstrap_paths(
             self.points, self.table, streams.points, streams.copies, self.windows, self.multipliers,
             terms.neutral, terms.offset, terms.linear, typical,
         )  # fmt: skip
@@ -369,7 +364,7 @@ class PairSplitPaths:
     family: Family | None = None
 
     def __call__(self, streams: Streams) -> Float32Array:
-        rows: Float32Array = self.compute.pair_split_paths(
+        rows = self.compute.pair_split_paths(
             self.points, self.table, streams.points, self.windows, self.multipliers, self.row_sums,
             -1 if self.family is None else self.family.typical,
         )  # fmt: skip
