@@ -104,7 +104,7 @@ def test_version_and_help() -> None:
         ("fit r.csv --ert 100", "--output"),
         ("fit r.csv -o d.tocsin --ert many", "--ert"),
         ("fit r.csv -o d.tocsin --ert 100 --statistic best", "'mmd'"),
-        ("fit r.csv -o d.tocsin --ert 1", "ert=1.0 is too small"),
+        ("fit r.csv -o d.tocsin --ert 1", "tocsin: --ert 1 is too small"),
         ("fit r.csv -o d.tocsin --ert 100 --window 8,x", "--window 8,x"),
         ("fit r.csv -o d.tocsin --ert 100 --window 200", "too small for a window"),
         ("fit r.csv -o d.tocsin --ert 100 --columns x,z", "no column 'z'"),
@@ -112,20 +112,23 @@ def test_version_and_help() -> None:
         ("fit r.csv -o d.tocsin --ert 100 --statistic lsdd --width 1,2", "takes one width"),
         ("fit r.csv -o d.tocsin --ert 100 --sampler bootstrap", "'blocks'"),
         ("fit r.csv -o d.tocsin --ert 100 --block-length 9", "--block-length 9 is for --sampler blocks"),
-        ("fit r.csv -o d.tocsin --ert 100 --sampler blocks --block-length 0", "Blocks(length=0)"),
+        (
+            "fit r.csv -o d.tocsin --ert 100 --sampler blocks --block-length 0",
+            "--block-length 0: must be a whole",
+        ),
         ("fit r.csv -o d.tocsin --ert 100 --sampler blocks --block-length 40", "Collect 400 observations"),
         ("fit r.csv -o d.tocsin --ert 100 --groups z", "--groups z: there is no such column; there are x and y"),
-        ("fit r.csv -o d.tocsin --ert 100 --guarantee 2", "guarantee=2.0 must lie between 0.5 and 0.999"),
-        ("fit r.csv -o d.tocsin --ert 100 --guarantee 0.9 --no-interval", "A guarantee needs interval=True"),
-        ("fit r.csv -o d.tocsin --ert 100 --guarantee 0.9 --calibration fixed", "makes no promise"),
-        ("fit r.csv -o d.tocsin --ert 100 --device gpu", "device='gpu' is unknown"),
-        ("fit r.csv -o d.tocsin --ert 100 --landmarks 90", "Landmarks(90) need a reference of 360 points"),
+        ("fit r.csv -o d.tocsin --ert 100 --guarantee 2", "--guarantee 2 must lie between 0.5 and 0.999"),
+        ("fit r.csv -o d.tocsin --ert 100 --guarantee 0.9 --no-interval", "A guarantee needs --interval:"),
+        ("fit r.csv -o d.tocsin --ert 100 --guarantee 0.9 --calibration fixed", "choose --calibration steady"),
+        ("fit r.csv -o d.tocsin --ert 100 --device gpu", "--device gpu is unknown; choose 'cpu'"),
+        ("fit r.csv -o d.tocsin --ert 100 --landmarks 90", "--landmarks 90 asks for a reference of 360 points"),
         ("fit r.csv -o r.csv --ert 100", "would overwrite the reference"),
         ("fit r.csv -o no/d.tocsin --ert 100", "Choose another folder"),
         ("fit r.csv -o . --ert 100", "it is a folder"),
         ("fit no.csv -o d.tocsin --ert 100", "No such file"),
         ("fit words.csv -o d.tocsin --ert 100 --kinds y=number", "cannot be taken for 'number'"),
-        ("fit words.csv -o d.tocsin --ert 100 --kinds z=number", "kinds names a column 'z'"),
+        ("fit words.csv -o d.tocsin --ert 100 --kinds z=number", "--kinds names a column 'z'"),
         ("fit words.csv -o d.tocsin --ert 100 --columns x,z", "no column 'z'"),
         ("watch no.tocsin r.csv", "There is no file"),
         ("watch r.csv r.csv", "not a whole .tocsin file"),
@@ -292,7 +295,7 @@ def test_samplers_by_name(tmp_path: Path) -> None:
     assert blocks["notes"] == []
     assert f"blocks of {auto['block']} observations (--sampler blocks)" in auto["notes"][0]
     assert "or give --sampler independent" in auto["notes"][0]
-    assert "Give --sampler blocks, or auto" in single["notes"][0]
+    assert "Give --sampler blocks, or --sampler auto;" in single["notes"][0]
     given = fit_facts(tmp_path, "--sampler", "blocks", "--block-length", "33", stdin=rows)
     assert given["block"] == 33
     assert "blocks of 33 rows" in tocsin("check", tmp_path / "d.tocsin").stdout

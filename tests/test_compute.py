@@ -617,9 +617,8 @@ def test_a_gpu_that_is_there(backend: compute.Backend, device: str, monkeypatch:
 
 @pytest.mark.parametrize(
     ("backend", "device", "asked"),
-    [("torch", None, "backend='torch'"), ("torch", "cpu", "backend='torch', device='cpu'"),
-     ("auto", "cuda", "backend='auto', device='cuda'")],
-)  # fmt: skip
+    [("torch", None, "backend='torch'"), ("torch", "cpu", "backend='torch'"), ("auto", "cuda", "device='cuda'")],
+)
 def test_pytorch_is_missing(
     backend: compute.Backend, device: str | None, asked: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

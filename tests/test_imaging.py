@@ -139,7 +139,7 @@ def test_breakhis_is_split_by_stain(breakhis: Path) -> None:
 
 
 def test_without_a_folder_the_error_says_what_to_give() -> None:
-    with pytest.raises(InputError, match=r"--data FOLDER.*Camelyon17-WILDS.*wilds\.stanford\.edu.*BreaKHis"):
+    with pytest.raises(InputError, match=r"give data=\.\.\..*Camelyon17-WILDS.*wilds\.stanford\.edu.*BreaKHis"):
         imaging.IMAGING.measure(Options(), lambda what, units: [])
 
 

@@ -262,7 +262,7 @@ def test_results_of_several_versions_are_told(
 def test_drawing_reads_the_tables_alone(tmp_path: Path, notes: Path) -> None:
     """Without tables there is nothing to draw, and the error says what to do; with them no work is done."""
     laboratory = Laboratory(tmp_path / "lab", workers=1)
-    with pytest.raises(InputError, match=r"There is no .*toy\.csv.*Run it without --draw-only first"):
+    with pytest.raises(InputError, match=r"There is no .*toy\.csv.*Run it without draw_only first"):
         laboratory.draw("toy", toy(notes))
     laboratory.run(toy(notes), Options())
     times = drawn(notes)
@@ -363,7 +363,7 @@ def test_a_damaged_ledger_is_refused(tmp_path: Path, notes: Path, damage: str) -
 def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path, notes: Path) -> None:
     """Before any work."""
     (tmp_path / "file").touch()
-    with pytest.raises(StorageError, match="choose another folder with --output"):
+    with pytest.raises(StorageError, match="or give another folder"):
         Laboratory(tmp_path / "file" / "lab", workers=1).run(toy(notes), Options())
     assert not drawn(notes)
 

@@ -353,9 +353,9 @@ def test_command_line(tmp_path: Path) -> None:
     assert "40 of 340 rows are landmarks" in " ".join(result.output.split())
     assert Detector.load(tmp_path / "d.tocsin").statistic == MMD(approximation=Landmarks(40))
     for options, message in (
-        (["--landmarks", "200"], "Landmarks(200) need a reference of 800 points or more, and it has 340"),
+        (["--landmarks", "200"], "--landmarks 200 asks for a reference of 800 points or more, and it has 340"),
         (["--landmarks", "40", "--statistic", "mean"], "--landmarks 40 is for mmd"),
-        (["--landmarks", "40", "--sampler", "blocks"], "or leave --landmarks out"),
+        (["--landmarks", "40", "--sampler", "blocks"], "--sampler blocks and --landmarks do not go together"),
     ):
         result = CliRunner().invoke(app, [*map(str, arguments), *options], input=rows)
         assert result.exit_code == 2
@@ -397,13 +397,19 @@ REFUSED: list[tuple[Any, str]] = [
     ),
     (
         lambda: fitted(statistic=MMD(approximation=Landmarks(86))),
-        r"Landmarks\(86\) need a reference of 344 points or more, and it has 340: .* Give fewer",
+        r"Landmarks\(count=86\) asks for a reference of 344 points or more, and it has 340: .* Give fewer",
     ),
     (lambda: fitted(calibration="paper", paths=400), r"calibration='paper', 'fixed' .* Use calibration='steady'"),
     (lambda: fitted(calibration="fixed", paths=400), r"calibration='paper', 'fixed' .* Use calibration='steady'"),
     (lambda: fitted(statistic=[MMD(approximation=Landmarks(40)), Custom(gap)]), r"functions of your own need that"),
-    (lambda: fitted(sampler=Blocks(5, 2)), r"^Blocks\(\) and Landmarks\(\.\.\.\) do not go together"),
-    (lambda: fitted(sampler=Blocks(5, 0)), r"^Blocks\(\) and Landmarks\(\.\.\.\) do not go together"),
+    (
+        lambda: fitted(sampler=Blocks(5, 2)),
+        r"^sampler=Blocks\(\) and approximation=Landmarks\(\.\.\.\) do",
+    ),
+    (
+        lambda: fitted(sampler=Blocks(5, 0)),
+        r"^sampler=Blocks\(\) and approximation=Landmarks\(\.\.\.\) do",
+    ),
     (
         lambda: Detector(30, MMD(approximation=Landmarks(40)), window=5, seed=1).fit(memory(400)),
         r"depends on its order \(p = 0\.01\), which asks for blocks\. .* shuffle it, or give sampler=Independent\(\)",

@@ -188,7 +188,7 @@ def test_what_cannot_be_drawn(detector: Detector, outcomes: Outcomes, tmp_path: 
         plots.draw_path(outcomes, tmp_path / "a.png", explanations=[explain(ALARM)])
     with pytest.raises(InputError, match=r"\.png, \.svg, \.pdf"):
         plots.draw_path(outcomes, tmp_path / "a.txt")
-    with pytest.raises(InputError, match="'light' or 'dark'"):
+    with pytest.raises(InputError, match="theme='blue' is unknown; choose one of 'light', 'dark'"):
         plots.draw_path(outcomes, tmp_path / "a.png", theme="blue")  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no columns to draw"):
         plots.contributions_panel(Figure().subplots(), explain(ALARM, columns=0))

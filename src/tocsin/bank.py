@@ -13,9 +13,10 @@ import numpy as np
 
 from tocsin import compute, storage, validation
 from tocsin.calibration.result import Calibration
+from tocsin.checks import is_finite
 from tocsin.compute.arrays import BoolArray, Float64Array, Int64Array, UInt64Array
 from tocsin.detector import Detector, from_content, places_of
-from tocsin.errors import InputError
+from tocsin.errors import Code, InputError, Option
 from tocsin.explanation import Explanation
 from tocsin.outcomes import Outcome, Outcomes
 from tocsin.samplers import InBlocks, Singly, Source
@@ -62,7 +63,7 @@ class DetectorBank:
     def __init__(self, detector: Detector, streams: int, *, ert_bank: float | None = None) -> None:
         count = validation.positive_integer("streams", streams)
         if count is None:
-            raise InputError("streams=None: say how many streams the bank watches.")
+            raise InputError(Option("streams", None), ": say how many streams the bank watches.")
         live = gaussian_of(detector)
         # A copy: the detector may be fitted anew, or get other options.
         self.detector, self.streams, self.ert_bank = copy(detector), count, ert_bank
@@ -148,7 +149,9 @@ class DetectorBank:
             return np.arange(self.streams)
         chosen = np.asarray(streams)
         if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
-            raise InputError(f"streams={streams!r}: give the numbers of streams, whole numbers from 0 on, in a list.")
+            raise InputError(
+                Option("streams", streams), ": give the numbers of streams, whole numbers from 0 on, in a list."
+            )
         chosen = chosen.astype(np.int64)
         unknown = chosen[(chosen < 0) | (chosen >= self.streams)]
         if len(unknown):
@@ -267,7 +270,9 @@ def quiet_starts(fitted: Fitted[Calibration], live: GaussianLive, count: int, rn
             return starts
     raise InputError(
         "Windows drawn from the reference go on ringing at once, so no quiet start exists: an expected run time of "
-        f"{calibration.ert:g} is too small for this reference. Ask for a longer one, or start='cold'."
+        f"{calibration.ert:g} is too small for this reference. Ask for a longer one, or ",
+        Option("start", "cold"),
+        ".",
     )
 
 
@@ -281,21 +286,27 @@ def aimed_at_all(
     calibration = fitted.calibration
     if ert is None:
         return fitted
-    number = isinstance(ert, int | float | np.integer | np.floating) and not isinstance(ert, bool)
-    if not (number and math.isfinite(ert) and ert >= 2):
+    if not (is_finite(ert) and ert >= 2):
         raise InputError(
-            f"{name}={ert!r} must be a number of observations of each {one} between false alarms of any, at least 2."
+            Option(name, ert),
+            f" must be a number of observations of each {one} between false alarms of any, at least 2.",
         )
     # Streams are quiet together with probability (1 - 1 / each)^count.
     each = validation.expected_run_time(-1 / math.expm1(math.log1p(-1 / float(ert)) / count), fitted.widest)
     if calibration.references == "direct" and each > calibration.nominal:
         raise InputError(
-            f"{name}={ert:g} needs an expected run time of {each:.4g} for each of {counted(count, one)}, and the "
-            "reference has so few distinct values that thresholds cannot be extrapolated. Fit the detector with "
-            f"ert={each:.4g}, and leave {name} out."
+            Option(name, Code(f"{ert:g}")),
+            f" needs an expected run time of {each:.4g} for each of {counted(count, one)}, and the reference has so "
+            "few distinct values that thresholds cannot be extrapolated. Fit the detector with ",
+            Option("ert", Code(f"{each:.4g}")),
+            ", and leave ",
+            Option(name),
+            " out.",
         )
     if calibration.curve is None or calibration.mode == "fixed":
-        raise InputError(f"{name} needs a detector that keeps a promise: fit it with calibration='steady'.")
+        raise InputError(
+            Option(name), " needs a detector that keeps a promise: fit it with ", Option("calibration", "steady"), "."
+        )
     aimed = replace(calibration.aimed_at(each), ert=each, guarantee=None)
     if calibration.guarantee is not None:
         aimed = aimed.guaranteed(calibration.guarantee)

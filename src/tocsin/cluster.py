@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from tocsin.allocation import memory_kept
 from tocsin.compute import Functions
-from tocsin.errors import InputError, MissingExtraError, TocsinError
+from tocsin.errors import InputError, MissingExtraError, Option, TocsinError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -51,9 +51,13 @@ def joined(given: object, functions: Functions) -> Iterator[Cluster | None]:
         return
     if functions.backend == "torch":
         raise InputError(
-            f"cluster={given!r} and {functions} do not go together: PyTorch's results depend on the device and on the "
-            "number of threads, and workers may differ in both. Give backend='numba', or no cluster: on one GPU a fit "
-            "takes a second."
+            Option("cluster", given),
+            f" and {functions} do not go together: PyTorch's results depend on the device and on the number of "
+            "threads, and workers may differ in both. Give ",
+            Option("backend", "numba"),
+            ", or no ",
+            Option("cluster"),
+            ": on one GPU a fit takes a second.",
         )
     with Cluster(given) as cluster:
         yield cluster
@@ -71,7 +75,7 @@ class Cluster:
 
     def __init__(self, given: object) -> None:
         if importlib.util.find_spec("distributed") is None:
-            raise MissingExtraError("distributed", "dask", f"cluster={given!r}")
+            raise MissingExtraError("distributed", "dask", Option("cluster", given))
         self._distributed = importlib.import_module("distributed")
         self._own = isinstance(given, str)
         if isinstance(given, str):
@@ -80,8 +84,8 @@ class Cluster:
             self._client = given
         else:
             raise InputError(
-                f"cluster={given!r} is not a cluster; give a scheduler's address, such as 'tcp://host:8786', or a "
-                "distributed.Client."
+                Option("cluster", given),
+                " is not a cluster; give a scheduler's address, such as 'tcp://host:8786', or a distributed.Client.",
             )
         self._sent: dict[int, tuple[object, Future]] = {}
         self._threads, self._counted = 0, -math.inf
@@ -163,8 +167,9 @@ class Cluster:
             return self._distributed.Client(address, timeout=PATIENCE, set_as_default=False)
         except (OSError, ValueError) as error:
             raise InputError(
-                f"cluster={address!r}: no Dask scheduler answered there within {PATIENCE} seconds ({error}). Start one "
-                "with 'dask scheduler', or give the address that it prints, such as 'tcp://host:8786'."
+                Option("cluster", address),
+                f": no Dask scheduler answered there within {PATIENCE} seconds ({error}). Start one with 'dask "
+                "scheduler', or give the address that it prints, such as 'tcp://host:8786'.",
             ) from error
 
     def _must_have_workers(self) -> None:
@@ -219,7 +224,8 @@ def _pickled(thing: object) -> bytes:
     except (pickle.PicklingError, TypeError, AttributeError) as error:
         raise InputError(
             f"What is to be computed cannot be sent to a cluster: {error}. Functions of your own, and what they refer "
-            "to, must be picklable: no open files, locks, connections or generators. Or fit without cluster=..."
+            "to, must be picklable: no open files, locks, connections or generators. Or fit without ",
+            Option("cluster", ...),
         ) from error
     return payload
 

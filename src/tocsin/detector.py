@@ -12,9 +12,10 @@ import numpy as np
 from tocsin import compute, storage, validation
 from tocsin.calibration.plan import Mode
 from tocsin.calibration.result import Calibration
+from tocsin.checks import one_of
 from tocsin.cluster import joined
 from tocsin.compute.arrays import Int64Array
-from tocsin.errors import InputError
+from tocsin.errors import Code, InputError, Option
 from tocsin.explanation import Explanation
 from tocsin.fitting import Fit, windows_for
 from tocsin.intake import Learned, Represented, learn, learn_represented
@@ -207,7 +208,7 @@ class Detector(Watcher[Calibration]):
         progress
             Whether to show a progress bar on standard error; by default, on a terminal when it takes long.
         """
-        validation.one_of("start", self.start, get_args(Start))
+        one_of(Option("start", self.start), self.start, get_args(Start))
         statistics = self._statistics()
         seed = validation.seed_number(self.seed)
         functions = compute.load(self.backend, self.device)
@@ -243,7 +244,10 @@ class Detector(Watcher[Calibration]):
             return learn(reference, groups, self.kinds, objects_allowed=objects_allowed)
         if self.kinds is not None:
             raise InputError(
-                "kinds is for tables, and preprocess makes rows of numbers of them. Give one or the other."
+                Option("kinds"),
+                " is for tables, and ",
+                Option("preprocess"),
+                " makes rows of numbers of them. Give one or the other.",
             )
         share = validation.fraction("preprocess_share", self.preprocess_share, 0.05, 0.95)
         return learn_represented(reference, groups, self.preprocess, share, seed, progress)
@@ -254,11 +258,11 @@ class Detector(Watcher[Calibration]):
         for statistic in statistics:
             if isinstance(statistic, type) or not hasattr(statistic, "prepare"):
                 raise InputError(
-                    f"statistic={statistic!r} is not a statistic; give MMD(), LSDD(), MeanShift(), Custom(D), or a "
-                    "list of these."
+                    Option("statistic", statistic),
+                    " is not a statistic; give MMD(), LSDD(), MeanShift(), Custom(D), or a list of these.",
                 )
         if not statistics:
-            raise InputError("statistic=[] names no statistic; leave it out for MMD().")
+            raise InputError(Option("statistic", []), " names no statistic; leave it out for MMD().")
         return statistics
 
     # Explaining
@@ -287,8 +291,11 @@ class Detector(Watcher[Calibration]):
             if fitted.rule.quiet_at_first(values, rng.random(1))[0]:
                 return Run.begun(windows, fitted.widest, number, choose(points, np.arange(fitted.widest)))
         raise InputError(
-            f"{MOST_STARTS} windows drawn from the reference all rang at once, so no quiet start exists: ert="
-            f"{fitted.calibration.ert:g} is too small for this reference. Ask for a longer one, or start='cold'."
+            f"{MOST_STARTS} windows drawn from the reference all rang at once, so no quiet start exists: ",
+            Option("ert", Code(f"{fitted.calibration.ert:g}")),
+            " is too small for this reference. Ask for a longer one, or ",
+            Option("start", "cold"),
+            ".",
         )
 
     # Files

@@ -9,7 +9,8 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Literal, get_args
 
-from tocsin.errors import InputError, MissingExtraError
+from tocsin.checks import one_of
+from tocsin.errors import InputError, MissingExtraError, Option
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -81,8 +82,7 @@ def require_matplotlib() -> ModuleType:
 @contextmanager
 def style(theme: Theme = "light") -> Iterator[None]:
     """What is drawn in this block looks like Tocsin's own figures; 'dark' is for dark pages and slides."""
-    if theme not in get_args(Theme):
-        raise InputError(f"theme={theme!r}: choose 'light' or 'dark'.")
+    one_of(Option("theme", theme), theme, get_args(Theme))
     matplotlib = require_matplotlib()
     dark = theme == "dark"
     colours = matplotlib.cycler(color=ON_DARK if dark else COLOURS)

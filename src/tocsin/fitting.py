@@ -19,7 +19,7 @@ from tocsin.calibration.run import Simulation
 from tocsin.calibration.uncertainty import with_reflections
 from tocsin.compute import Functions
 from tocsin.compute.arrays import Int64Array
-from tocsin.errors import DependenceWarning, InputError, ReferenceWarning
+from tocsin.errors import Code, DependenceWarning, InputError, Option, ReferenceWarning
 from tocsin.execution import Executor, OneAtATime, Threads
 from tocsin.intake import Learned
 from tocsin.progress import Progress, progress_bar
@@ -91,7 +91,7 @@ class Fit:
             p_value = self._dependence(prepared, reference.edges)
             fit = self._decided(p_value, len(everything))
             if isinstance(fit.sampler, Blocks) and not prepared.takes_blocks:
-                raise InputError(_no_blocks(p_value if self.sampler == "auto" else None))
+                raise _no_blocks(p_value if self.sampler == "auto" else None)
             if fit.windows != self.windows:
                 reference = fit._split(everything, groups, tensor)
                 prepared = fit._prepare(reference, 0, report)
@@ -115,9 +115,9 @@ class Fit:
         if p_value is not None and p_value <= SIGNIFICANT:
             if isinstance(fit.sampler, Independent):
                 real = fit._run_time(prepared, fit._length(prepared, reference.edges), plan, calibration, normaliser)
-                warnings.warn(_broken_promise(calibration, real), DependenceWarning, stacklevel=3)
+                warnings.warn(_broken_promise(calibration, real), stacklevel=3)
             elif self.sampler == "auto":
-                warnings.warn(_chosen_blocks(calibration), DependenceWarning, stacklevel=3)
+                warnings.warn(_chosen_blocks(calibration), stacklevel=3)
         return Fitted(
             live, normaliser, calibration, fit.windows, learned.intake, reference.points, kept, fit.start, fit.seed,
             fit.functions, reference.edges, learned.rows[reference.rows], simulation.rang,
@@ -174,13 +174,14 @@ class Fit:
             windows = tuple(w for w in windows if w * WINDOW_BLOCKS <= count) or windows[:1]
             dropped = ", ".join(str(w) for w in self.windows if w not in windows)
             if dropped:
-                warnings.warn(
+                told = ReferenceWarning(
                     f"Default windows left out: {dropped}. In blocks, a window needs {WINDOW_BLOCKS} times as many "
                     f"reference points (there are {count}), or too few blocks fit into the reference. Collect more "
-                    "points, or give window=... to choose yourself.",
-                    ReferenceWarning,
-                    stacklevel=4,
+                    "points, or give ",
+                    Option("window", ...),
+                    " to choose yourself.",
                 )
+                warnings.warn(told, stacklevel=4)
         return replace(self, sampler=sampler, windows=windows)
 
     def _source(self, prepared: PreparedFamily, edges: Int64Array) -> Source:
@@ -190,8 +191,11 @@ class Fit:
         if length is None or guard is None:
             if not prepared.compares_points:
                 raise InputError(
-                    "Blocks() cannot see how far the stream's memory reaches, since the observations are not numbers "
-                    "and the statistic says nothing about pairs of them; give Blocks(length=..., guard=...)."
+                    Option("sampler", Code("Blocks()")),
+                    " cannot see how far the stream's memory reaches, since the observations are not numbers and the "
+                    "statistic says nothing about pairs of them; give ",
+                    Option("sampler", Code("Blocks(length=..., guard=...)")),
+                    ".",
                 )
             chosen = self._length(prepared, edges)
             length, guard = chosen.length if length is None else length, chosen.guard if guard is None else guard
@@ -199,13 +203,17 @@ class Fit:
             raise InputError(
                 f"Blocks of {length} observations are too long for a reference of {count}: at least {FEWEST_BLOCKS} "
                 f"must fit, or null streams would be copies of each other. Collect {FEWEST_BLOCKS * length:,} "
-                "observations or more, choose shorter windows, or give Blocks(length=...). If the order of the "
-                "reference means nothing, give Independent()."
+                "observations or more, choose shorter windows, or give ",
+                Option("length", ..., of="Blocks"),
+                ". If the order of the reference means nothing, give ",
+                Option("sampler", Code("Independent()")),
+                ".",
             )
         if guard * FEWEST_GUARDS > count:
             raise InputError(
-                f"Blocks(guard={guard}) is too large for a reference of {count}: at most a {FEWEST_GUARDS}th of it, or "
-                "too few points would be left to compare with."
+                Option("guard", guard, of="Blocks"),
+                f" is too large for a reference of {count}: at most a {FEWEST_GUARDS}th of it, or too few points would "
+                "be left to compare with.",
             )
         return InBlocks(edges, min(length, int(np.diff(edges).max())), guard)
 
@@ -284,32 +292,45 @@ class Fit:
         return tests / alarms if alarms else math.inf
 
 
-def _no_blocks(p_value: float | None) -> str:
+def _no_blocks(p_value: float | None) -> InputError:
     """p_value: where blocks were chosen because of it."""
     found = (
         "" if p_value is None else f"The reference depends on its order (p = {p_value:.3g}), which asks for blocks. "
     )
-    return (
-        f"{found}Blocks() and Landmarks(...) do not go together: landmarks are taken out of the midst of blocks, and "
-        "resemble their neighbours in time. Leave approximation=... out; or, if the order of the reference means "
-        "nothing, shuffle it, or give sampler=Independent()."
+    return InputError(
+        found,
+        Option("sampler", Code("Blocks()")),
+        " and ",
+        Option("approximation", Code("Landmarks(...)")),
+        " do not go together: landmarks are taken out of the midst of blocks, and resemble their neighbours in time. "
+        "Leave ",
+        Option("approximation", ...),
+        " out; or, if the order of the reference means nothing, shuffle it, or give ",
+        Option("sampler", Code("Independent()")),
+        ".",
     )
 
 
-def _broken_promise(calibration: Calibration, real: float) -> str:
+def _broken_promise(calibration: Calibration, real: float) -> DependenceWarning:
     often = "too often" if math.isinf(real) else f"once in about {real:.2g} observations, not {calibration.ert:g}"
-    return (
+    return DependenceWarning(
         f"The reference depends on its order (p = {calibration.dependence:.3g}), and independent observations are "
-        f"assumed: on a stream like it the detector would ring {often}. Give sampler=Blocks(), or 'auto'; if the order "
-        "means nothing, shuffle the reference."
+        f"assumed: on a stream like it the detector would ring {often}. Give ",
+        Option("sampler", Code("Blocks()")),
+        ", or ",
+        Option("sampler", "auto"),
+        "; if the order means nothing, shuffle the reference.",
     )
 
 
-def _chosen_blocks(calibration: Calibration) -> str:
-    return (
+def _chosen_blocks(calibration: Calibration) -> DependenceWarning:
+    return DependenceWarning(
         f"The reference depends on its order (p = {calibration.dependence:.3g}), so null streams are drawn in blocks "
-        f"of {calibration.block} observations (sampler=Blocks()). If its order is not that in which it was observed, "
-        "shuffle it, or give sampler=Independent()."
+        f"of {calibration.block} observations (",
+        Option("sampler", Code("Blocks()")),
+        "). If its order is not that in which it was observed, shuffle it, or give ",
+        Option("sampler", Code("Independent()")),
+        ".",
     )
 
 
@@ -320,12 +341,13 @@ def windows_for(given: object, count: int, ert: object) -> tuple[int, ...]:
     windows = validation.default_windows(count, ert)
     dropped = [str(w) for w in validation.DEFAULT_WINDOWS if w not in windows]
     if dropped:
-        warnings.warn(
+        told = ReferenceWarning(
             f"Default windows left out: {', '.join(dropped)}. A window needs {validation.POINTS_PER_WINDOW} "
-            f"times as many reference points (there are {count}), or the promise gets loose, and at "
-            f"most 3 ert observations. Longer windows find fainter changes: collect more points, or give "
-            "window=... to choose yourself.",
-            ReferenceWarning,
-            stacklevel=3,
+            f"times as many reference points (there are {count}), or the promise gets loose, and at most 3 ",
+            Option("ert"),
+            " observations. Longer windows find fainter changes: collect more points, or give ",
+            Option("window", ...),
+            " to choose yourself.",
         )
+        warnings.warn(told, stacklevel=3)
     return windows

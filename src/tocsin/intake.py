@@ -11,7 +11,7 @@ import numpy as np
 
 from tocsin import validation
 from tocsin.compute.arrays import Float64Array, Int64Array
-from tocsin.errors import InputError
+from tocsin.errors import InputError, Option
 from tocsin.foreign import Tensor, is_collection, is_on_gpu, is_sparse, is_tensor
 from tocsin.representations import Representation, adapt, restore
 from tocsin.representations.base import Described
@@ -94,7 +94,7 @@ def _take_in(reference: object, kinds: Mapping[str, Kind] | None, *, objects_all
         why = "a function of yours does that here. Leave it out."
         if table is None:
             why = f"the reference is a {type(reference).__name__}. Leave it out, or give a data frame."
-        raise InputError(f"kinds={kinds!r} says how to compare the columns of tables, and {why}")
+        raise InputError(Option("kinds", kinds), f" says how to compare the columns of tables, and {why}")
     if table is not None:
         # A function of the user's gets what the user has: numbers if all are, and dicts otherwise.
         plain = all(values.holds == "numbers" and not values.missing.any() for _, values in table)

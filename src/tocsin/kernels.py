@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from tocsin.checks import is_finite
 from tocsin.compute.arrays import FARTHEST, Array, Float32Array, Float64Array
-from tocsin.errors import InputError
+from tocsin.errors import InputError, Option
 
 Kernel = Callable[[Any, Any], Array]
 """Any function k(X, Y) of two sequences of observations that returns the (len(X), len(Y)) matrix of k(x, y)."""
@@ -43,8 +44,8 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         if self.width is not None:
-            object.__setattr__(self, "width", _positive("width", self.width))
-        object.__setattr__(self, "factors", _positive("factors", self.factors))
+            object.__setattr__(self, "width", _positive(Option("width", self.width, of="Gaussian")))
+        object.__setattr__(self, "factors", _positive(Option("factors", self.factors, of="Gaussian")))
 
     def widths(self, points: Float64Array, rng: np.random.Generator) -> tuple[float, ...]:
         """The widths for this reference, widest first."""
@@ -69,7 +70,9 @@ def median_distance(points: Float64Array, rng: np.random.Generator) -> float:
     if scale == 0 or not np.isfinite(scale):
         raise InputError(
             "All reference points are equal, so no kernel width can be taken from their distances. "
-            "Check that the right columns were read, or give Gaussian(width=...)."
+            "Check that the right columns were read, or give ",
+            Option("width", ..., of="Gaussian"),
+            ".",
         )
     centred /= scale
     from scipy.spatial.distance import pdist  # slow to import, and needed by fits alone
@@ -117,13 +120,13 @@ class ScaledPoints:
         return scaled.astype(np.float32)
 
 
-def _positive(name: str, values: float | Sequence[float]) -> tuple[float, ...]:
+def _positive(option: Option) -> tuple[float, ...]:
     try:
-        numbers = tuple(float(value) for value in np.atleast_1d(np.asarray(values, dtype=np.float64)))
+        numbers = tuple(float(value) for value in np.atleast_1d(np.asarray(option.value, dtype=np.float64)))
     except (TypeError, ValueError):
         numbers = ()
-    if not numbers or not all(np.isfinite(number) and number > 0 for number in numbers):
-        raise InputError(f"Gaussian({name}={values!r}): widths are positive numbers, at least one of them.")
+    if not numbers or not all(is_finite(number) and number > 0 for number in numbers):
+        raise InputError(option, ": widths are positive numbers, at least one of them.")
     if len(set(numbers)) < len(numbers):
-        raise InputError(f"Gaussian({name}={values!r}) names a width twice; each width is a channel of its own.")
+        raise InputError(option, " names a width twice; each width is a channel of its own.")
     return numbers

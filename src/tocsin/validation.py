@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any, Literal
+from collections.abc import Iterable, Sequence, Sized
+from typing import Literal, Protocol, Self, cast, overload
 
 import numpy as np
 
-from tocsin.compute.arrays import Float64Array, Int64Array
-from tocsin.errors import InputError
+from tocsin.checks import is_number, is_whole
+from tocsin.compute.arrays import Array, Float64Array, Int64Array
+from tocsin.errors import InputError, Option
 from tocsin.samplers import Blocks, Independent, Sampler
 
 DEFAULT_WINDOWS = (8, 25, 100)
@@ -24,19 +25,58 @@ VALUE_COPIES = 20
 """A reference in which each value occurs this often, on average, is discrete."""
 
 
-def reference_points(reference: Any, *, objects_allowed: bool) -> Any:
+class Tensor(Protocol):
+    """What is asked of PyTorch's tensors."""
+
+    @property
+    def ndim(self) -> int: ...
+
+    @property
+    def shape(self) -> Sequence[int]: ...
+
+    def __getitem__(self, index: object, /) -> Self: ...
+
+    def all(self) -> Self: ...
+
+    def cpu(self) -> Self: ...
+
+    def detach(self) -> Self: ...
+
+    def double(self) -> Self: ...
+
+    def is_floating_point(self) -> bool: ...
+
+    def isfinite(self) -> Self: ...
+
+
+class Sparse(Protocol):
+    """What is asked of SciPy's sparse matrices."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def toarray(self) -> Array: ...
+
+
+@overload
+def reference_points(reference: object, *, objects_allowed: Literal[False]) -> Float64Array: ...
+
+
+@overload
+def reference_points(reference: object, *, objects_allowed: bool) -> Float64Array | list[object]: ...
+
+
+def reference_points(reference: object, *, objects_allowed: bool) -> Float64Array | list[object]:
     """The reference as a float64 array (N, d), or, for statistics that take them, a list of objects."""
     if hasattr(reference, "toarray"):
         reference = plain_array(reference)
-    sizeless = (
-        not hasattr(reference, "__len__") or np.ndim(reference if isinstance(reference, np.ndarray) else [0]) == 0
-    )
+    sizeless = not isinstance(reference, Sized) or (isinstance(reference, np.ndarray) and reference.ndim == 0)
     if isinstance(reference, str | bytes | dict) or sizeless:
         raise InputError(
             f"The reference is a {type(reference).__name__}; it must be a sequence of observations: an array with one "
             "row per observation, or a list."
         )
-    if len(reference) == 0:
+    if len(cast(Sized, reference)) == 0:
         raise InputError("The reference is empty; it must hold observations from the time when all was well.")
     try:
         array = plain_array(reference)
@@ -46,22 +86,32 @@ def reference_points(reference: Any, *, objects_allowed: bool) -> Any:
     if numeric:
         return _finite(_rows(array), "The reference")
     if objects_allowed:
-        return list(reference)
+        return list(cast(Iterable[object], reference))
     raise InputError(
         f"The reference holds {_describe(reference)}, not numbers. This statistic compares rows of numbers: encode the "
-        "columns as numbers, or give MMD(kernel=...) a function that compares such observations."
+        "columns as numbers, or give ",
+        Option("kernel", ..., of="MMD"),
+        " a function that compares such observations.",
     )
 
 
-def observations(block: Any, width: int | None) -> Any:
+@overload
+def observations(block: object, width: int) -> Float64Array: ...
+
+
+@overload
+def observations(block: object, width: None) -> list[object]: ...
+
+
+def observations(block: object, width: int | None) -> Float64Array | list[object]:
     """New observations as a float64 array (n, width), or as a list where the reference is one (width None)."""
     if width is None:
-        if isinstance(block, str | bytes | dict) or not hasattr(block, "__len__"):
+        if isinstance(block, str | bytes | dict) or not isinstance(block, Sized):
             raise InputError(
                 f"update_many takes a sequence of observations, and got a {type(block).__name__}; "
                 "for a single observation use update."
             )
-        return list(block)
+        return list(cast(Iterable[object], block))
     array = _numbers(block)
     if array.ndim == 1 and (width == 1 or array.size == 0):
         array = array.reshape(-1, width)
@@ -73,10 +123,8 @@ def observations(block: Any, width: int | None) -> Any:
     return _finite(_of_width(array, width), "The block")
 
 
-def observation(x: Any, width: int | None) -> Any:
-    """One observation as an array (1, width), or as a list of one object."""
-    if width is None:
-        return [x]
+def observation(x: object, width: int) -> Float64Array:
+    """One observation as an array (1, width)."""
     array = _numbers(x)
     if array.ndim != 1:
         array = array.reshape(-1) if array.size == width or array.ndim == 0 else array
@@ -91,47 +139,54 @@ def observation(x: Any, width: int | None) -> Any:
     return array[None, :]
 
 
-def expected_run_time(ert: Any, widest: int) -> float:
+def expected_run_time(ert: object, widest: int) -> float:
     number = _number("ert", ert)
     if not math.isfinite(number):
-        raise InputError(f"ert={ert!r} is not finite; it must be a number of observations between false alarms.")
+        raise InputError(
+            Option("ert", ert), " is not finite; it must be a number of observations between false alarms."
+        )
     least = max(2.0, widest / 3)
     if number < least:
         raise InputError(
-            f"ert={ert!r} is too small (at least {least:.4g} for windows up to {widest}): nearly every run would end "
-            "before the widest window has been seen in full. Ask for a longer expected run time, or shorter windows."
+            Option("ert", ert),
+            f" is too small (at least {least:.4g} for windows up to {widest}): nearly every run would end before the "
+            "widest window has been seen in full. Ask for a longer expected run time, or shorter windows.",
         )
     return number
 
 
-def windows_given(window: Any) -> tuple[int, ...]:
+def windows_given(window: object) -> tuple[int, ...]:
     """A window or several, sorted, each at least 2."""
-    values: Sequence[Any] = [window] if np.ndim(window) == 0 else list(window)
-    for value in values:
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 2:
-            raise InputError(
-                f"window={window!r}: a window is a whole number of observations, at least 2 (a spread needs two)."
-            )
-    if not values or len(set(values)) < len(values):
-        raise InputError(f"window={window!r}: give one window, or several different ones.")
-    return tuple(sorted(int(value) for value in values))
+    several = isinstance(window, Iterable) and np.asarray(window).ndim > 0
+    values: list[object] = list(cast(Iterable[object], window)) if several else [window]
+    windows = [int(value) for value in values if is_whole(value, 2)]
+    if len(windows) < len(values):
+        raise InputError(
+            Option("window", window),
+            ": a window is a whole number of observations, at least 2 (a spread needs two).",
+        )
+    if not windows or len(set(windows)) < len(windows):
+        raise InputError(Option("window", window), ": give one window, or several different ones.")
+    return tuple(sorted(windows))
 
 
-def one_window(window: Any) -> int:
+def one_window(window: object) -> int:
     """A single window, at least 2."""
-    if np.ndim(window):
-        raise InputError(f"window={window!r}: this detector has one window; give one whole number, or use Detector.")
+    if np.asarray(window).ndim:
+        raise InputError(
+            Option("window", window), ": this detector has one window; give one whole number, or use Detector."
+        )
     return windows_given(window)[0]
 
 
-def default_windows(count: int, ert: Any) -> tuple[int, ...]:
+def default_windows(count: int, ert: object) -> tuple[int, ...]:
     """Those of the default windows that the reference, and the expected run time, are long enough for."""
     number = _number("ert", ert)
     fitting = tuple(w for w in DEFAULT_WINDOWS if w * POINTS_PER_WINDOW <= count and w <= 3 * number)
     return fitting or DEFAULT_WINDOWS[:1]
 
 
-def few_distinct(points: Any) -> bool:
+def few_distinct(points: Float64Array | Sequence[object]) -> bool:
     """Whether values repeat so much (VALUE_COPIES times on average) that statistics have atoms that matter."""
     if isinstance(points, np.ndarray):
         distinct = len(np.unique(points, axis=0))
@@ -151,90 +206,90 @@ def enough_points(count: int, held_out: int, windows: tuple[int, ...]) -> None:
         )
 
 
-def seed_number(seed: Any) -> int:
+def seed_number(seed: object) -> int:
     if seed is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(1))
-    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
-        raise InputError(f"seed={seed!r}: a seed is a whole number from 0 on, or None for a fresh one.")
+    if not is_whole(seed, 0):
+        raise InputError(Option("seed", seed), ": a seed is a whole number from 0 on, or None for a fresh one.")
     return int(seed)
 
 
-def group_labels(groups: Any, count: int) -> Int64Array:
+def group_labels(groups: object, count: int) -> Int64Array:
     """The number of each observation's group, counted through; all 0 if none are given."""
     if groups is None:
         return np.zeros(count, dtype=np.int64)
     labels = np.asarray(groups)
     if labels.shape != (count,):
         raise InputError(
-            f"groups has shape {labels.shape}; it must name the group of each of the {count} reference observations: "
-            "one label per observation, in the same order."
+            Option("groups"),
+            f" has shape {labels.shape}; it must name the group of each of the {count} reference observations: one "
+            "label per observation, in the same order.",
         )
     return np.concatenate([[0], np.cumsum(labels[1:] != labels[:-1])])
 
 
-def group_edges(groups: Any, count: int) -> Int64Array:
+def group_edges(groups: object, count: int) -> Int64Array:
     """Where groups of consecutive observations begin, and the end; one group if none are given."""
     starts = np.flatnonzero(np.diff(group_labels(groups, count))) + 1
     return np.concatenate([[0], starts, [count]])
 
 
-def sampler(given: Any) -> Sampler | Literal["auto"]:
+def sampler(given: object) -> Sampler | Literal["auto"]:
     """How to draw null streams."""
     if isinstance(given, str) and given == "auto":
         return "auto"
     if isinstance(given, Independent):
         return given
     if not isinstance(given, Blocks):
-        raise InputError(f"sampler={given!r} is unknown; give 'auto', Independent() or Blocks().")
-    for name, least in (("length", 1), ("guard", 0)):
-        value = getattr(given, name)
-        if value is None:
-            continue
-        if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-            raise InputError(
-                f"Blocks({name}={value!r}): must be a whole number from {least} on, or None to have it chosen from "
-                "the reference."
-            )
+        raise InputError(Option("sampler", given), " is unknown; give 'auto', Independent() or Blocks().")
+    _block_number(Option("length", given.length, of="Blocks"), 1)
+    _block_number(Option("guard", given.guard, of="Blocks"), 0)
     return given
 
 
-def guarantee(given: Any, *, interval: bool) -> float | None:
+def _block_number(option: Option, least: int) -> None:
+    if option.value is not None and not is_whole(option.value, least):
+        raise InputError(
+            option, f": must be a whole number from {least} on, or None to have it chosen from the reference."
+        )
+
+
+def guarantee(given: object, *, interval: bool) -> float | None:
     """The probability with which the promise is to hold."""
     if given is None:
         return None
     number = fraction("guarantee", given, 0.5, 0.999)
     if not interval:
-        raise InputError("A guarantee needs interval=True: it is the interval that says how far to raise thresholds.")
+        raise InputError(
+            "A guarantee needs ",
+            Option("interval", True),
+            ": it is the interval that says how far to raise thresholds.",
+        )
     return number
 
 
-def fraction(name: str, value: Any, low: float, high: float) -> float:
+def fraction(name: str, value: object, low: float, high: float) -> float:
     number = _number(name, value)
     if not low <= number <= high:
-        raise InputError(f"{name}={value!r} must lie between {low:g} and {high:g}.")
+        raise InputError(Option(name, value), f" must lie between {low:g} and {high:g}.")
     return number
 
 
-def positive_integer(name: str, value: Any) -> int | None:
+def positive_integer(name: str, value: object) -> int | None:
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise InputError(f"{name}={value!r} must be a whole number from 1 on, or None to have it chosen.")
+    if not is_whole(value, 1):
+        raise InputError(Option(name, value), " must be a whole number from 1 on, or None to have it chosen.")
     return int(value)
 
 
-def one_of(name: str, value: Any, choices: Sequence[str]) -> None:
-    if value not in choices:
-        raise InputError(f"{name}={value!r} is unknown; choose one of {', '.join(map(repr, choices))}.")
-
-
-def _number(name: str, value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float | np.integer | np.floating):
-        raise InputError(f"{name}={value!r} is a {type(value).__name__}; it must be a number.")
+def _number(name: str, value: object) -> float:
+    if not is_number(value):
+        raise InputError(Option(name, value), f" is a {type(value).__name__}; it must be a number.")
     return float(value)
 
 
-def _numbers(values: Any) -> Float64Array:
+def _numbers(values: object) -> Float64Array:
     try:
         array = plain_array(values)
         # In one layout, and writeable: compiled functions would be compiled anew for any other.
@@ -250,23 +305,24 @@ def _numbers(values: Any) -> Float64Array:
     )
 
 
-def plain_array(values: Any) -> Any:
+def plain_array(values: object) -> Array:
     """As NumPy has it: tensors leave their device and their graph, sparse rows get their zeros."""
     if hasattr(values, "detach"):
-        values = values.detach().cpu()
-        values = values.double() if values.is_floating_point() else values
-    elif hasattr(values, "toarray"):
-        entries = math.prod(values.shape)
-        if entries > MOST_ENTRIES:
-            raise InputError(
-                f"A sparse matrix of shape {values.shape} has {entries:.3g} entries, zeros included; at most "
-                f"{MOST_ENTRIES:.3g} are compared. Reduce its columns first (a truncated SVD, say), or give fewer rows."
-            )
-        values = values.toarray()
-    return np.asarray(values)
+        tensor = cast(Tensor, values).detach().cpu()
+        return np.asarray(tensor.double() if tensor.is_floating_point() else tensor)
+    if not hasattr(values, "toarray"):
+        return np.asarray(values)
+    sparse = cast(Sparse, values)
+    entries = math.prod(sparse.shape)
+    if entries > MOST_ENTRIES:
+        raise InputError(
+            f"A sparse matrix of shape {sparse.shape} has {entries:.3g} entries, zeros included; at most "
+            f"{MOST_ENTRIES:.3g} are compared. Reduce its columns first (a truncated SVD, say), or give fewer rows."
+        )
+    return np.asarray(sparse.toarray())
 
 
-def tensor_rows(block: Any, width: int) -> Any:
+def tensor_rows(block: Tensor, width: int) -> Tensor:
     """New observations that are on a GPU, checked there."""
     if block.ndim == 1 and width == 1:
         block = block[:, None]
@@ -281,7 +337,7 @@ def tensor_rows(block: Any, width: int) -> Any:
     return block
 
 
-def _rows(array: Any) -> Float64Array:
+def _rows(array: Array) -> Float64Array:
     if array.ndim == 1:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] == 0:
@@ -318,6 +374,6 @@ def _finite(array: Float64Array, what: str) -> Float64Array:
     return array
 
 
-def _describe(values: Any) -> str:
+def _describe(values: object) -> str:
     first = values[0] if isinstance(values, list | tuple) and values else values
     return f"{type(first).__name__} values such as {str(first)[:40]!r}"

@@ -8,8 +8,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
+from tocsin.checks import one_of
 from tocsin.compute.arrays import Int64Array
-from tocsin.errors import InputError
+from tocsin.errors import Code, InputError, Option
 from tocsin.samplers import DrawnStreams, Source, SplitStreams, StreamSampler
 
 Mode = Literal["steady", "paper", "fixed"]
@@ -101,6 +102,7 @@ def make_plan(
     interval: whether the error that the reference causes is to be estimated too.
     block_work: pairs of points that streams simulated in one piece have, about.
     """
+    one_of(Option("calibration", mode), mode, get_args(Mode))
     widest, count, simulated, spread = windows[-1], source.count, ert, 0
     sampler: StreamSampler
     references: References = "split"
@@ -124,15 +126,19 @@ def make_plan(
         simulated = min(ert, simulated)
         if references == "direct" and simulated < ert:
             raise InputError(
-                f"ert={ert:g} is too rare for a reference with so few distinct values: alarms once in {simulated:.3g} "
-                "can be simulated, and the statistic's few values leave no tail from which to extrapolate. Ask for a "
-                "shorter expected run time, or give more paths=..., or a wider window."
+                Option("ert", Code(f"{ert:g}")),
+                f" is too rare for a reference with so few distinct values: alarms once in {simulated:.3g} can be "
+                "simulated, and the statistic's few values leave no tail from which to extrapolate. Ask for a shorter "
+                "expected run time, or give more ",
+                Option("paths", ...),
+                ", or a wider window.",
             )
         ring = _rings(simulated, widest, steady)
         if paths is not None and paths * ring < FEWEST_ALARMS / 2:
             raise InputError(
-                f"paths={paths} is too few: with windows up to {widest}, thresholds would rest on {paths * ring:.1f} "
-                f"alarms. Give {math.ceil(FEWEST_ALARMS / ring):,} or more, or none, to have their number chosen."
+                Option("paths", paths),
+                f" is too few: with windows up to {widest}, thresholds would rest on {paths * ring:.1f} alarms. Give "
+                f"{math.ceil(FEWEST_ALARMS / ring):,} or more, or none, to have their number chosen.",
             )
         paths = paths or math.ceil(alarms / ring)
         if interval and references == "bootstrap":
@@ -140,16 +146,19 @@ def make_plan(
     elif mode == "paper":
         sampler, edges = SplitStreams(source, 2 * widest - 1), np.arange(widest + 1)
         paths = paths or PAPER_PATHS
-    elif mode == "fixed":
+    else:
         sampler, edges = SplitStreams(source, widest), np.array([0, 1])
         paths = paths or PAPER_PATHS
-    else:
-        known = ", ".join(repr(name) for name in get_args(Mode))
-        raise InputError(f"calibration={mode!r} is unknown; choose one of {known}.")
     if mode != "steady" and paths < ert:
         raise InputError(
-            f"paths={paths} is too few for ert={ert:g}: a threshold that one path in {ert:g} exceeds needs at least as "
-            f"many paths. Give paths={math.ceil(20 * ert)} or more, or calibration='steady', which pools over time."
+            Option("paths", paths),
+            " is too few for ",
+            Option("ert", Code(f"{ert:g}")),
+            f": a threshold that one path in {ert:g} exceeds needs at least as many paths. Give ",
+            Option("paths", math.ceil(20 * ert)),
+            " or more, or ",
+            Option("calibration", "steady"),
+            ", which pools over time.",
         )
     work = sampler.length * (widest if mode == "steady" else sampler.length)
     block = min(max(block_work // work, 4), block_work // 2**8)

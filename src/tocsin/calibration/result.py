@@ -11,7 +11,7 @@ from tocsin.calibration.plan import Mode, References
 from tocsin.calibration.tail import RateCurve
 from tocsin.calibration.uncertainty import Errors, points_to_halve
 from tocsin.compute.arrays import Float64Array
-from tocsin.errors import InputError
+from tocsin.errors import Code, InputError, Option
 
 LEVEL = 0.9
 """Intervals hold the truth with this probability, if nothing else is asked for."""
@@ -129,8 +129,12 @@ class Calibration(Thresholds):
         moved = self
         if self.errors is None:
             raise InputError(
-                f"guarantee={probability:g}: calibration={self.mode!r} makes no promise, so there is none to "
-                "guarantee. Leave it out, or choose calibration='steady'."
+                Option("guarantee", Code(f"{probability:g}")),
+                ": ",
+                Option("calibration", self.mode),
+                " makes no promise, so there is none to guarantee. Leave it out, or choose ",
+                Option("calibration", "steady"),
+                ".",
             )
         for _ in range(ROUNDS):
             assert moved.errors is not None
@@ -141,9 +145,13 @@ class Calibration(Thresholds):
             if abs(math.log(moved.nominal / before.nominal)) < SETTLED:
                 return replace(moved, guarantee=probability)
         raise InputError(
-            f"guarantee={probability:g} cannot be given for ert={self.ert:g}: the true expected run time could be "
-            "shorter by any factor, for all that is known. Give a larger reference or more paths=..., or ask for less: "
-            f"alarms once in {self.simulated:.3g} are simulated, and rarer ones extrapolated."
+            Option("guarantee", Code(f"{probability:g}")),
+            " cannot be given for ",
+            Option("ert", Code(f"{self.ert:g}")),
+            ": the true expected run time could be shorter by any factor, for all that is known. Give a larger "
+            "reference or more ",
+            Option("paths", ...),
+            f", or ask for less: alarms once in {self.simulated:.3g} are simulated, and rarer ones extrapolated.",
         )
 
     @property

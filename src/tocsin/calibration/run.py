@@ -27,7 +27,7 @@ from tocsin.calibration.tail import RateCurve, fit_tail
 from tocsin.calibration.uncertainty import PAIRS, Errors, Spread, first_alarms, law_error, law_spread
 from tocsin.compute import Functions
 from tocsin.compute.arrays import Array, Float64Array, Int32Array, Int64Array
-from tocsin.errors import InputError
+from tocsin.errors import Code, InputError, Option
 from tocsin.execution import Executor
 from tocsin.progress import Progress
 from tocsin.samplers import DrawnStreams, SplitStreams
@@ -172,8 +172,11 @@ class Simulation:
             return thresholds(records, plan.edges, plan.alpha, falling=plan.mode == "steady")
         except TooFewPathsError as error:
             raise InputError(
-                f"paths={plan.paths} is too few for ert={plan.ert:g} and windows up to {plan.windows[-1]}: all of them "
-                "rang before the last threshold was set. Give more, or none, to have their number chosen."
+                Option("paths", plan.paths),
+                " is too few for ",
+                Option("ert", Code(f"{plan.ert:g}")),
+                f" and windows up to {plan.windows[-1]}: all of them rang before the last threshold was set. Give "
+                "more, or none, to have their number chosen.",
             ) from error
 
     def _rate_curve(self, records: Records, levels: Float64Array) -> RateCurve:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
 import typer
 from rich.console import Console
 
+from tocsin.cli.spelling import FLAGS, spelled
 from tocsin.errors import InputError, TocsinError
 
 T = TypeVar("T")
@@ -26,43 +28,21 @@ CLUSTER = typer.Option(
 )
 JSON = typer.Option("--json", help="Answer in JSON.")
 
-OPTIONS = {
-    "window=... to choose yourself": "--window to choose yourself",
-    "sampler=Blocks(), or 'auto'": "--sampler blocks, or auto",
-    "sampler=Blocks()": "--sampler blocks",
-    "sampler=Independent()": "--sampler independent",
-    "give Blocks(length=..., guard=...)": "give --sampler blocks --block-length",
-    "give Blocks(length=...)": "give --sampler blocks --block-length",
-    "give Independent()": "give --sampler independent",
-    "approximation=...": "--landmarks",
-    "paths=...": "--paths",
-    "cluster=": "--cluster ",
-    "Give backend='numba', or no cluster": "Give --device cpu, or no --cluster",
-    "Rename, add or drop columns, or fit": "Choose them with --columns, in the reference's order, or fit",
-}
-"""What is called so in Python, and what on the command line."""
-
 TROUBLE = 2
 """Exit status when something is wrong, as in grep and diff; 0 and 1 are answers."""
 
 
 @contextmanager
-def short_errors() -> Iterator[None]:
+def short_errors(flags: Mapping[str, str] = FLAGS) -> Iterator[None]:
     """Trouble as a line on standard error and exit status 2, not as a traceback; decorates a command."""
     try:
         yield
     except BrokenPipeError:
         raise
     except (TocsinError, OSError) as error:
-        typer.echo(f"tocsin: {in_options(str(error))}", err=True)
+        told = error.told(partial(spelled, flags=flags)) if isinstance(error, TocsinError) else str(error)
+        typer.echo(f"tocsin: {told}", err=True)
         raise typer.Exit(TROUBLE) from error
-
-
-def in_options(text: str) -> str:
-    """Advice for Python, in the words of the command line."""
-    for here, there in OPTIONS.items():
-        text = text.replace(here, there)
-    return text
 
 
 def must_be_writable(file: Path) -> None:

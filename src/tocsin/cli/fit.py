@@ -14,6 +14,7 @@ import typer
 from tocsin import reading, validation
 from tocsin.calibration.plan import Mode
 from tocsin.cli import common, describe
+from tocsin.cli.spelling import spelled
 from tocsin.compute.arrays import Array
 from tocsin.detector import Detector
 from tocsin.errors import InputError, ReferenceWarning
@@ -198,11 +199,11 @@ def _sampler(name: SamplerName, length: int | None) -> Sampler | Literal["auto"]
 def _warned(caught: list[warnings.WarningMessage]) -> Iterator[str]:
     """What the fit had to say about the reference, in the words of the command line; other warnings go their way."""
     for warning in caught:
-        if not issubclass(warning.category, ReferenceWarning):
+        if isinstance(warning.message, ReferenceWarning):
+            text = warning.message.told(spelled)
+            yield text[0].lower() + text[1:].removesuffix(".")
+        else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
-            continue
-        text = common.in_options(str(warning.message))
-        yield text[0].lower() + text[1:].removesuffix(".")
 
 
 def _statistic(name: StatisticName, widths: list[float] | None, landmarks: int | None) -> Statistic:

@@ -12,6 +12,7 @@ import typer
 from rich.markdown import Markdown
 
 from tocsin.cli import common
+from tocsin.cli.spelling import FLAGS
 from tocsin.compute import Backend, load
 from tocsin.errors import InputError
 from tocsin.experiments.base import Options
@@ -43,7 +44,7 @@ Computes = typer.Option(
 Data = typer.Option(metavar="FOLDER", help="Images for 'imaging': a copy of Camelyon17-WILDS, or the BreaKHis tiles.")
 
 
-@common.short_errors()
+@common.short_errors(FLAGS | {"backend": "--backend"})
 def command(
     name: Annotated[str, Name],
     output: Annotated[Path | None, Output] = None,

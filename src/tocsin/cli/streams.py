@@ -11,6 +11,8 @@ from tocsin.errors import InputError
 from tocsin.intake import Tabular
 from tocsin.tables import OTHERS, Table, numbered
 
+REMEDY = "Choose them with --columns, in the reference's order"
+
 
 def blocks(
     detector: Detector,
@@ -48,5 +50,5 @@ def blocks(
         if in_order:
             table = table.renamed(own.names)
         elif isinstance(own, Tabular):
-            own.columns.must_match(table, reading.source_name(stream))
+            own.columns.must_match(table, reading.source_name(stream), REMEDY)
         yield table

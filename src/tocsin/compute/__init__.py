@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from tocsin.checks import one_of
 from tocsin.compute.arrays import Array, Float32Array, Float64Array, Int32Array, Int64Array
 from tocsin.compute.protocol import BackendModule, Functions, S
-from tocsin.errors import InputError, MissingExtraError
+from tocsin.errors import InputError, MissingExtraError, Option, Part
 
 if TYPE_CHECKING:
     from tocsin.compute import numba_, numpy_, torch_
@@ -87,29 +88,27 @@ def load(backend: Backend, device: str | None = None) -> Functions:
     device: for 'torch' and 'auto': 'cpu', 'cuda', 'cuda:0', ...; None for a GPU if there is one.
     The environment variable TOCSIN_BACKEND, if it is set, is what 'auto' stands for.
     """
-    given = f"backend={backend!r}"
+    given: Part = Option("backend", backend)
     if backend == "auto" and VARIABLE in os.environ:
         backend = cast(Backend, os.environ[VARIABLE])
         given = f"The environment variable {VARIABLE}={backend!r}"
-    if backend not in get_args(Backend):
-        known = ", ".join(repr(name) for name in get_args(Backend))
-        raise InputError(f"{given} is unknown; choose one of {known}.")
+    one_of(given, backend, get_args(Backend))
     device = None if device is None else str(device)  # it may be a torch.device
     if device is not None and not (
         device == "cpu" or device == "cuda" or (device[:5] == "cuda:" and device[5:].isdigit())
     ):
-        raise InputError(f"device={device!r} is unknown; choose 'cpu', 'cuda', or 'cuda:0', 'cuda:1', ...")
+        raise InputError(Option("device", device), " is unknown; choose 'cpu', 'cuda', or 'cuda:0', 'cuda:1', ...")
     gpu = device is not None and device != "cpu"
     if backend in ("numba", "numpy"):
         if gpu:
             raise InputError(
-                f"backend={backend!r} runs on the CPU, not on {device!r}. Give backend='torch', or 'auto'."
+                given, f" runs on the CPU, not on {device!r}. Give ", Option("backend", "torch"), ", or 'auto'."
             )
         return LazyFunctions(backend)
     if backend == "auto" and not gpu:
         return LazyFunctions("torch", "cuda") if device is None and _gpu_ready() else LazyFunctions("numba")
     if importlib.util.find_spec("torch") is None:
-        raise MissingExtraError("torch", "torch", f"backend={backend!r}" + (f", device={device!r}" if device else ""))
+        raise MissingExtraError("torch", "torch", given if backend == "torch" else Option("device", device))
     if device is None:
         return LazyFunctions("torch", "cuda" if _gpu_ready() else "cpu")
     if gpu:
@@ -117,8 +116,10 @@ def load(backend: Backend, device: str | None = None) -> Functions:
         count = torch.cuda.device_count()
         if int(device[5:] or 0) >= count:
             raise InputError(
-                f"device={device!r} is not there: PyTorch {torch.__version__} sees {count} GPUs. Give device='cpu', or "
-                "install a driver and a PyTorch that go together."
+                Option("device", device),
+                f" is not there: PyTorch {torch.__version__} sees {count} GPUs. Give ",
+                Option("device", "cpu"),
+                ", or install a driver and a PyTorch that go together.",
             )
     return LazyFunctions("torch", device)
 

@@ -258,7 +258,7 @@ def _quantiles(name: str, ert: int, results: list[Result]) -> list[Row]:
 
 
 IMAGING = Experiment(
-    "tissue scans, then those of another hospital (needs --data)",
+    "tissue scans, then those of another hospital (needs pictures)",
     ("imaging", "imaging-quantiles"),
     measure,
     imaging_report.draw,

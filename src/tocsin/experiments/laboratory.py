@@ -19,7 +19,7 @@ from pathlib import Path
 
 from tocsin.cluster import Cluster
 from tocsin.compute import VARIABLE, Backend, load
-from tocsin.errors import InputError, TocsinError
+from tocsin.errors import InputError, Option, TocsinError
 from tocsin.execution import OneAtATime, available_cores, one_thread
 from tocsin.experiments import provenance
 from tocsin.experiments.base import Experiment, Options, Result, Row, Table, Tables, Unit
@@ -126,7 +126,9 @@ class Laboratory:
             except BrokenProcessPool as error:
                 raise TocsinError(
                     "A worker process was killed (by lack of memory?). What was done is kept: run the same command "
-                    "again, perhaps with fewer --workers."
+                    "again, perhaps with fewer ",
+                    Option("workers"),
+                    ".",
                 ) from error
             finally:
                 pool.shutdown(wait=True, cancel_futures=True)
@@ -191,7 +193,7 @@ def read_table(file: Path) -> Table:
             rows = list(csv.DictReader(lines))
     except FileNotFoundError as error:
         raise InputError(
-            f"There is no {file}, so nothing can be drawn yet. Run it without --draw-only first."
+            f"There is no {file}, so nothing can be drawn yet. Run it without ", Option("draw_only"), " first."
         ) from error
     columns = {name: _numbers([row[name] for row in rows]) for name in (rows[0] if rows else ())}
     return [{name: values[i] for name, values in columns.items()} for i in range(len(rows))]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from tocsin.errors import StorageError
+from tocsin.errors import Option, StorageError
 from tocsin.experiments.base import Result
 
 SCHEMA = """CREATE TABLE IF NOT EXISTS done
@@ -65,8 +65,10 @@ class Ledger:
             yield
         except (sqlite3.Error, OSError, ValueError, zipfile.BadZipFile) as error:
             raise StorageError(
-                f"Cannot keep results in {self._file}: {error}. If it is damaged, remove it and run again; or choose "
-                "another folder with --output."
+                f"Cannot keep results in {self._file}: {error}. If it is damaged, remove it and run again; or give "
+                "another ",
+                Option("folder"),
+                ".",
             ) from error
 
     def close(self) -> None:

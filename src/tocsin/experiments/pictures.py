@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tocsin.compute.arrays import Int64Array
-from tocsin.errors import InputError, MissingExtraError
+from tocsin.errors import InputError, MissingExtraError, Option
 
 UInt8Array = NDArray[np.uint8]
 
@@ -96,14 +96,14 @@ def find(folder: Path | None) -> Collection:
         "https://wilds.stanford.edu), or tiles of BreaKHis as a stand-in (histology_breakhis400/breakhis400_32.npz)"
     )
     if folder is None:
-        raise InputError(f"This experiment needs pictures: give --data FOLDER, with {kinds}.")
+        raise InputError("This experiment needs a folder of pictures: give ", Option("data", ...), f", with {kinds}.")
     for root in (folder, folder / "camelyon17_v1.0"):
         if (root / "metadata.csv").is_file() and (root / "patches").is_dir():
             return Collection(CAMELYON, root / "metadata.csv", _read_camelyon)
     for root in (folder, folder / "histology_breakhis400"):
         if (root / "breakhis400_32.npz").is_file():
             return Collection(BREAKHIS, root / "breakhis400_32.npz", _read_breakhis)
-    raise InputError(f"--data {folder} holds no pictures that can be used. It should be {kinds}.")
+    raise InputError(Option("data", str(folder)), f" holds no pictures that can be used. It should be {kinds}.")
 
 
 def _read_camelyon(index: Path) -> tuple[Files, Files]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 
 from tocsin.detector import Detector
-from tocsin.errors import InputError, NotFittedError
+from tocsin.errors import InputError, NotFittedError, Option
 
 DEFAULT_ERT = 1000.0
 
@@ -15,10 +15,17 @@ def detector_for(detector: Detector | None, ert: float | None, seed: int | None)
     if detector is None:
         return Detector(DEFAULT_ERT if ert is None else ert, seed=seed)
     if not isinstance(detector, Detector):
-        raise InputError(f"detector={detector!r} is a {type(detector).__name__}; give a tocsin.Detector, or ert=...")
+        raise InputError(
+            Option("detector", detector),
+            f" is a {type(detector).__name__}; give a tocsin.Detector, or ",
+            Option("ert", ...),
+        )
     if ert is not None:
         raise InputError(
-            f"ert={ert!r} is given beside a detector, which has its own (ert={detector.ert!r}); give one of them."
+            Option("ert", ert),
+            " is given beside a detector, which has its own (",
+            Option("ert", detector.ert),
+            "); give one of them.",
         )
     detector = copy.deepcopy(detector)
     if seed is not None:

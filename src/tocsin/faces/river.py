@@ -13,7 +13,7 @@ import numpy as np
 
 from tocsin import validation
 from tocsin.detector import Detector
-from tocsin.errors import InputError, MissingExtraError, NotFittedError, ReferenceWarning
+from tocsin.errors import InputError, MissingExtraError, NotFittedError, Option, ReferenceWarning
 from tocsin.explanation import Explanation
 from tocsin.faces import detector_for, is_fitted
 from tocsin.outcomes import Outcome
@@ -128,12 +128,12 @@ class ChangeDetector(base.DriftAndWarningDetector, base.Transformer):  # type: i
             self._ready = True
         except InputError as error:
             # No stream ends for this: they may hold a change of their own, and the next may not.
-            warnings.warn(
+            told = ReferenceWarning(
                 f"Nothing can be learned from the {self.reference} observations collected, and no drift is detected "
-                f"until as many others are. {error}",
-                ReferenceWarning,
-                stacklevel=4,
+                "until as many others are. ",
+                *error.parts,
             )
+            warnings.warn(told, stacklevel=4)
         self._collected.clear()
 
     def _test(self, x: Observed) -> None:
@@ -200,7 +200,10 @@ class _Options(TypedDict):
 def _must_suffice(detector: Detector, reference: int | None) -> None:
     """So many observations are enough to fit this detector: better asked now than when they are complete."""
     if reference is None:
-        raise InputError("reference=None: it must be a whole number of observations to collect; leave it out for 1000.")
+        raise InputError(
+            Option("reference", None),
+            ": it must be a whole number of observations to collect; leave it out for 1000.",
+        )
     if detector.window is None:
         windows = validation.default_windows(reference, detector.ert)
     else:

@@ -12,9 +12,10 @@ import numpy as np
 from tocsin import validation
 from tocsin.bank import aimed_at_all
 from tocsin.calibration.result import Calibration
+from tocsin.checks import is_whole
 from tocsin.compute.arrays import Array, BoolArray, Float64Array, Int64Array
 from tocsin.detector import Detector
-from tocsin.errors import InputError, StorageError
+from tocsin.errors import Code, InputError, Option, StorageError
 from tocsin.fleet.alarms import Alarms, FleetAlarm
 from tocsin.fleet.batch import Batch
 from tocsin.fleet.states import FOR_EVER, NEVER, KeyStates, hash_of, prefix_of, split
@@ -95,9 +96,14 @@ class Fleet:
     ) -> None:
         count = validation.positive_integer("keys", keys)
         if (count is None) != (ert_fleet is None):
-            raise InputError("keys and ert_fleet go together: a promise for all keys depends on how many there are.")
-        if rest is not None and (isinstance(rest, bool) or not isinstance(rest, int | np.integer) or rest < 0):
-            raise InputError(f"rest={rest!r} must be a number of observations from 0 on, or None for no end.")
+            raise InputError(
+                Option("keys"),
+                " and ",
+                Option("ert_fleet"),
+                " go together: a promise for all keys depends on how many there are.",
+            )
+        if rest is not None and not is_whole(rest, 0):
+            raise InputError(Option("rest", rest), " must be a number of observations from 0 on, or None for no end.")
         fitted = aimed_at_all(fitted_of(detector), count or 1, ert_fleet, "ert_fleet", "key")
         self._windows = Windows(detector, fitted, validation.positive_integer("workers", workers))
         self._keys, self._ert_fleet = count, ert_fleet
@@ -195,13 +201,17 @@ class Fleet:
             )
         owner, order = whole_numbers("owner", owner, rows), whole_numbers("order", order, rows)
         if rows and not 0 <= owner.min() <= owner.max() < len(keys):
-            raise InputError(f"owner must say which of {counted(len(keys), 'key')} each row belongs to, from 0 on.")
+            raise InputError(
+                Option("owner"), f" must say which of {counted(len(keys), 'key')} each row belongs to, from 0 on."
+            )
         if rows and order.min() == NEVER:
-            raise InputError(f"order holds {NEVER}, which stands for a key without a past. Give larger numbers.")
+            raise InputError(
+                Option("order"), f" holds {NEVER}, which stands for a key without a past. Give larger numbers."
+            )
         flags: BoolArray = np.zeros(rows, dtype=bool) if resets is None else np.asarray(resets, dtype=bool)
         if flags.shape != (rows,):
             raise InputError(
-                f"resets has shape {flags.shape}, and there are {counted(rows, 'row')}: give one for each."
+                Option("resets"), f" has shape {flags.shape}, and there are {counted(rows, 'row')}: give one for each."
             )
         return owner, order, flags
 
@@ -256,8 +266,9 @@ class Fleet:
         earlier, windows = self._before.get(prefix_of(state, name)), self._windows
         if earlier is None:
             raise StorageError(
-                f"The state of key {name!r} was made with another detector. Give that one as before=[...] to carry its "
-                "window over, or None instead of the state to begin the key anew."
+                f"The state of key {name!r} was made with another detector. Give that one as ",
+                Option("before", Code("[...]")),
+                " to carry its window over, or None instead of the state to begin the key anew.",
             )
         head, _ = split(state, earlier.layout, name)
         old, chosen = KeyStates.read([head], {}, earlier.layout), np.array([k])

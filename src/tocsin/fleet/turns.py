@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from tocsin.compute.arrays import Int64Array
-from tocsin.errors import InputError
+from tocsin.errors import InputError, Option
 from tocsin.fleet.states import NEVER
 from tocsin.wording import counted
 
@@ -79,7 +79,8 @@ def whole_numbers(name: str, values: object, rows: int) -> Int64Array:
     numbers = np.asarray(values)
     if numbers.shape != (rows,) or (rows and numbers.dtype.kind not in "iu"):
         raise InputError(
-            f"{name} has shape {numbers.shape} and holds {numbers.dtype}; it must have a whole number for each of "
-            f"{counted(rows, 'row')}."
+            Option(name),
+            f" has shape {numbers.shape} and holds {numbers.dtype}; it must have a whole number for each of "
+            f"{counted(rows, 'row')}.",
         )
     return numbers.astype(np.int64)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from tocsin.errors import InputError
+from tocsin.errors import InputError, Option
 from tocsin.reading.selection import At, Selection, not_finite, refusal
 from tocsin.tables.table import Holds, Table, Values
 
@@ -28,7 +28,7 @@ class BadValueError(InputError):
     """
 
     def __init__(self, row: int, error: InputError) -> None:
-        super().__init__(str(error))
+        super().__init__(*error.parts)
         self.row = row
 
 
@@ -153,7 +153,9 @@ def _string(name: str, row: int, field: Any, at: At) -> str:
 def _mixed(where: str, column: str, field: Any) -> InputError:
     return InputError(
         f"{where}, column {column!r} holds {str(field)[:40]!r}, and not all of its values are numbers; a column holds "
-        "numbers, truth values, times or strings. Mend the column, or leave it out: --columns names those to read."
+        "numbers, truth values, times or strings. Mend the column, or leave it out: ",
+        Option("columns", ...),
+        " names those to read.",
     )
 
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from tocsin.errors import InputError
+from tocsin.errors import InputError, Option
 from tocsin.tables.table import Holds
 
 BLOCK = 4096
@@ -62,7 +62,9 @@ def refusal(where: str, column: str, value: object) -> InputError:
     shown = f"{str(value)[:40]!r}"
     return InputError(
         f"{where}, column {column!r} holds {shown}; every value must be a number. Encode the column as numbers, or "
-        "leave it out: --columns names those to read."
+        "leave it out: ",
+        Option("columns", ...),
+        " names those to read.",
     )
 
 

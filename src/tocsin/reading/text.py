@@ -11,7 +11,7 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tocsin.errors import InputError
+from tocsin.errors import InputError, Option
 from tocsin.reading.fields import BadValueError, is_word, table_of
 from tocsin.reading.selection import Selection, listed
 from tocsin.tables import Table, numbered
@@ -119,7 +119,8 @@ def _header(name: str, fields: list[str], selection: Selection) -> tuple[str, ..
     if selection.columns is None and "" in names:
         raise InputError(
             f"Column {names.index('') + 1} of {name} has no name in the header: perhaps it is an index, which would be "
-            f"taken for data. Choose the columns to read: --columns {','.join(filter(None, names))}"
+            "taken for data. Choose the columns to read: ",
+            Option("columns", list(filter(None, names))),
         )
     return names
 
@@ -139,7 +140,8 @@ def _json_rows(lines: _Lines, texts: Iterable[str], selection: Selection) -> Ite
         if not (record.keys() == set(names) if selection.columns is None else record.keys() >= set(chosen)):
             raise InputError(
                 f"{lines.at(row)} has the columns {listed(record)}, and the first row has {listed(names)}. "
-                "Mend the row, or choose columns that all rows have with --columns."
+                "Mend the row, or choose columns that all rows have: ",
+                Option("columns", ...),
             )
         yield Row(chosen, [record[name] for name in chosen], lines.number)
 
@@ -174,7 +176,7 @@ def _grouped(name: str, rows: Iterator[Row], selection: Selection, size: int) ->
         except BadValueError as error:
             if error.row:
                 yield table_of(group[0].names, fields[: error.row], selection, at)
-            raise InputError(str(error)) from None
+            raise InputError(*error.parts) from None
         done += len(group)
     if trouble is not None:
         raise trouble

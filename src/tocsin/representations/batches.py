@@ -9,8 +9,9 @@ from typing import Protocol, TypeGuard
 
 import numpy as np
 
+from tocsin.checks import is_whole
 from tocsin.compute.arrays import Array, Float64Array, Int64Array
-from tocsin.errors import InputError
+from tocsin.errors import InputError, Option
 from tocsin.foreign import Indexed, is_collection, is_compressible, is_indexed, is_located, is_sparse, is_tensor
 
 FRAMES: dict[str, Callable[[ModuleType, dict[str, object]], object]] = {
@@ -122,7 +123,7 @@ def rows_of(output: object, count: int, what: str) -> Float64Array:
     try:
         array = numbers(output)
     except InputError as error:
-        raise InputError(f"The preprocess step ({what}) gave no rows of numbers. {error}") from error
+        raise InputError(f"The preprocess step ({what}) gave no rows of numbers. ", *error.parts) from error
     if array.ndim == 0 or len(array) != count:
         given = f"{len(array)} rows" if array.ndim else "a single number"
         raise InputError(
@@ -178,5 +179,5 @@ def finite_numbers(values: object) -> Array:
 def check_sizes(what: str, **sizes: object) -> None:
     """Whole numbers from 1 on."""
     for name, size in sizes.items():
-        if isinstance(size, bool) or not isinstance(size, int | np.integer) or size < 1:
-            raise InputError(f"{what}({name}={size!r}): must be a whole number from 1 on.")
+        if not is_whole(size, 1):
+            raise InputError(Option(name, size, of=what), ": must be a whole number from 1 on.")

@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, types
 from pyspark.sql import functions as sql
 
+from tocsin.checks import is_whole
 from tocsin.compute.arrays import Float64Array
 from tocsin.detector import Detector
-from tocsin.errors import InputError
+from tocsin.errors import InputError, Option
 from tocsin.intake import Rows, Tabular
 
 BUNDLED = "bucket long, rows binary"
@@ -184,9 +185,9 @@ def _bucket(frame: DataFrame, key: str, name: Column, buckets: int) -> Column:
             f"key={key!r} is of type {kind.simpleString()}; keys must be values that a text tells apart. Make one text "
             "of it, such as concat_ws('/', 'site', 'machine')."
         )
-    if isinstance(buckets, bool) or not isinstance(buckets, int) or buckets < 1:
-        raise InputError(f"buckets={buckets!r} must be a whole number from 1 on.")
-    return sql.pmod(sql.xxhash64(sql.coalesce(name.cast("string"), sql.lit(""))), sql.lit(buckets))
+    if not is_whole(buckets, 1):
+        raise InputError(Option("buckets", buckets), " must be a whole number from 1 on.")
+    return sql.pmod(sql.xxhash64(sql.coalesce(name.cast("string"), sql.lit(""))), sql.lit(int(buckets)))
 
 
 def order_of(frame: DataFrame, order: str) -> Column:

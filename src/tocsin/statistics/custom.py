@@ -11,7 +11,7 @@ import numpy as np
 
 from tocsin.compute import Functions
 from tocsin.compute.arrays import Float32Array, Float64Array, Int64Array
-from tocsin.errors import InputError
+from tocsin.errors import InputError, Option
 from tocsin.samplers import Streams
 from tocsin.statistics.base import Channel, Live, NullPaths, Parts, Points, Prepared, Setting, WindowState, choose
 
@@ -41,8 +41,8 @@ class Custom:
     def __post_init__(self) -> None:
         if not callable(self.function):
             raise InputError(
-                f"Custom(function={self.function!r}): give a function D(X, Y) of reference points and window points "
-                "that returns a number."
+                Option("function", self.function, of="Custom"),
+                ": give a function D(X, Y) of reference points and window points that returns a number.",
             )
 
     @property

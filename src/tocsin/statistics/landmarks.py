@@ -22,9 +22,10 @@ from functools import cached_property
 
 import numpy as np
 
+from tocsin.checks import is_whole
 from tocsin.compute import Functions
 from tocsin.compute.arrays import Array, Float32Array, Float64Array, Int64Array
-from tocsin.errors import InputError
+from tocsin.errors import InputError, Option
 from tocsin.kernels import ScaledPoints
 from tocsin.statistics.base import NullPaths, Parts, Setting
 from tocsin.statistics.mmd_gaussian import (
@@ -61,9 +62,10 @@ class Landmarks:
     count: int = 1000
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.count, int | np.integer) and not isinstance(self.count, bool)
-        if not (whole and self.count >= 1):
-            raise InputError(f"Landmarks(count={self.count!r}): at least one landmark is needed, a whole number.")
+        if not is_whole(self.count, 1):
+            raise InputError(
+                Option("count", self.count, of="Landmarks"), ": at least one landmark is needed, a whole number."
+            )
         object.__setattr__(self, "count", int(self.count))
 
     def holds_out(self, count: int) -> int:
@@ -71,9 +73,11 @@ class Landmarks:
         least = FEWEST_PER_LANDMARK * self.count
         if count < least:
             raise InputError(
-                f"Landmarks({self.count}) need a reference of {least:,} points or more, and it has {count:,}: they "
-                "leave it, and the others tell their weights. Give fewer, or leave approximation=... out: on small "
-                "references the exact statistic costs little."
+                Option("count", self.count, of="Landmarks"),
+                f" asks for a reference of {least:,} points or more, and it has {count:,}: landmarks leave it, and the "
+                "others tell their weights. Give fewer, or leave ",
+                Option("approximation", ...),
+                " out: on small references the exact statistic costs little.",
             )
         return self.count
 
@@ -202,9 +206,13 @@ class PreparedLandmarks(PreparedGaussian):
 
     def split_paths(self) -> NullPaths:
         raise InputError(
-            "Landmarks cannot leave the points of a stream out of the reference, and calibration='paper', 'fixed' and "
-            "statistics that are functions of your own need that. Use calibration='steady' without such functions, or "
-            "leave approximation=... out."
+            "Landmarks cannot leave the points of a stream out of the reference, and ",
+            Option("calibration", "paper"),
+            ", 'fixed' and statistics that are functions of your own need that. Use ",
+            Option("calibration", "steady"),
+            " without such functions, or leave ",
+            Option("approximation", ...),
+            " out.",
         )
 
     def live(self, kept: Int64Array | None) -> LandmarksLive:

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from tocsin.checks import is_finite, is_whole
 from tocsin.compute import Functions
 from tocsin.compute.arrays import Float64Array
-from tocsin.errors import InputError
+from tocsin.errors import InputError, Option
 from tocsin.kernels import median_distance
 from tocsin.statistics.base import Live, Parts, Prepared, Setting
 from tocsin.statistics.features import FeatureLive, Features, PreparedFeatures
@@ -48,15 +49,14 @@ class LSDD:
     regularisation: float | None = None
 
     def __post_init__(self) -> None:
-        whole = isinstance(self.centres, int | np.integer) and not isinstance(self.centres, bool)
-        if self.centres is not None and not (whole and self.centres >= 1):
-            raise InputError(f"LSDD(centres={self.centres!r}): at least one centre is needed, a whole number, or None.")
-        for name, value in (("width", self.width), ("regularisation", self.regularisation)):
-            number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-            if value is not None and not (number and np.isfinite(value) and value > 0):
-                raise InputError(
-                    f"LSDD({name}={value!r}): must be a positive number, or None to choose it from the data."
-                )
+        if self.centres is not None and not is_whole(self.centres, 1):
+            raise InputError(
+                Option("centres", self.centres, of="LSDD"), ": at least one centre is needed, a whole number, or None."
+            )
+        width = Option("width", self.width, of="LSDD")
+        for option in (width, Option("regularisation", self.regularisation, of="LSDD")):
+            if option.value is not None and not (is_finite(option.value) and option.value > 0):
+                raise InputError(option, ": must be a positive number, or None to choose it from the data.")
 
     @property
     def name(self) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 
 from tocsin.compute import Functions
 from tocsin.compute.arrays import Float64Array
-from tocsin.errors import InputError
+from tocsin.errors import InputError, Option
 from tocsin.statistics.base import Live, Parts, Prepared, Setting
 from tocsin.statistics.features import FeatureLive, Features, PreparedFeatures
 
@@ -35,7 +35,9 @@ class MeanShift:
             except (TypeError, ValueError):
                 direction = ()
             if not all(np.isfinite(direction)) or not any(direction):
-                raise InputError(f"MeanShift(direction={self.direction!r}): a direction has finite numbers, not all 0.")
+                raise InputError(
+                    Option("direction", self.direction, of="MeanShift"), ": a direction has finite numbers, not all 0."
+                )
             object.__setattr__(self, "direction", direction)
 
     @property
@@ -65,8 +67,9 @@ class MeanShift:
             return 1 / np.where(constant, 1.0, deviation)
         if len(self.direction) != points.shape[1]:
             raise InputError(
-                f"MeanShift(direction=...) has {len(self.direction)} numbers for a reference of {points.shape[1]} "
-                "columns; give one number per column."
+                Option("direction", ..., of="MeanShift"),
+                f" has {len(self.direction)} numbers for a reference of {points.shape[1]} columns; give one number per "
+                "column.",
             )
         return np.array(self.direction)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from tocsin.compute import Functions
-from tocsin.errors import InputError, StorageError
+from tocsin.errors import Code, InputError, Option, StorageError
 from tocsin.kernels import Gaussian, Kernel
 from tocsin.statistics.base import Live, Parts, Points, Prepared, Setting
 from tocsin.statistics.landmarks import Landmarks, LandmarksLive, PreparedLandmarks
@@ -45,18 +45,21 @@ class MMD:
         function = callable(self.kernel) and not isinstance(self.kernel, type)
         if not (self.kernel is None or isinstance(self.kernel, Gaussian) or function):
             raise InputError(
-                f"MMD(kernel={self.kernel!r}): a kernel is Gaussian(...) or a function k(X, Y) that returns a "
-                "matrix. For a width, write Gaussian(width=...)."
+                Option("kernel", self.kernel, of="MMD"),
+                ": a kernel is Gaussian(...) or a function k(X, Y) that returns a matrix. For a width, write ",
+                Option("width", ..., of="Gaussian"),
+                ".",
             )
         if not (self.approximation is None or isinstance(self.approximation, Landmarks)):
             raise InputError(
-                f"MMD(approximation={self.approximation!r}): give Landmarks(...), or None to compare observations with "
-                "all reference points."
+                Option("approximation", self.approximation, of="MMD"),
+                ": give Landmarks(...), or None to compare observations with all reference points.",
             )
         if self.approximation is not None and self.takes_objects:
             raise InputError(
-                "MMD(approximation=Landmarks(...)) is for Gaussian kernels: of a function it is not known whether it "
-                "is a kernel that landmarks can stand for. Give Gaussian(...), or no approximation."
+                Option("approximation", Code("Landmarks(...)"), of="MMD"),
+                " is for Gaussian kernels: of a function it is not known whether it is a kernel that landmarks can "
+                "stand for. Give Gaussian(...), or no approximation.",
             )
 
     @property

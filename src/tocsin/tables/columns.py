@@ -9,8 +9,9 @@ from typing import NamedTuple, get_args
 
 import numpy as np
 
+from tocsin.checks import one_of
 from tocsin.compute.arrays import BoolArray, Float64Array, Int64Array
-from tocsin.errors import InputError
+from tocsin.errors import InputError, Option
 from tocsin.tables.column import APART, NUMERIC, Column, Kind, Value, drawn_in, must_be_finite
 from tocsin.tables.table import Holds, Table, Values, plain_numbers, word_of
 
@@ -23,6 +24,8 @@ NEAREST = 1e-300
 
 OTHERS = "*"
 """Stands for all columns that are not named: kinds={"flow": "auto", "*": "ignore"} watches one column."""
+
+REMEDY = "Rename, add or drop columns"
 
 
 @dataclass(frozen=True)
@@ -46,9 +49,10 @@ class Columns:
         kinds = {} if kinds is None else dict(kinds)
         for name, kind in kinds.items():
             if name not in table.columns and name != OTHERS:
-                raise InputError(f"kinds names a column {name!r}, and there is none; there are {_listed(table.names)}.")
-            if kind not in get_args(Kind):
-                raise InputError(f"kinds={{{name!r}: {kind!r}}}: choose one of {', '.join(map(repr, get_args(Kind)))}.")
+                raise InputError(
+                    Option("kinds"), f" names a column {name!r}, and there is none; there are {_listed(table.names)}."
+                )
+            one_of(Option("kinds", {name: kind}), kind, get_args(Kind))
         ignored = tuple(name for name, kind in kinds.items() if kind == "ignore")
         kept = table.without([name for name in table.names if ignores(name)])
         usual = kinds.get(OTHERS, "auto")
@@ -195,9 +199,9 @@ class Columns:
                 record[column.name] = None if missing else column.value(row)
         return shown
 
-    def must_match(self, table: Table, called: str = "the table") -> None:
+    def must_match(self, table: Table, called: str = "the table", remedy: str = REMEDY) -> None:
         """Refuse a table that lacks columns of the reference, or has others besides."""
-        must_have(table, self.names, self.ignored, called)
+        must_have(table, self.names, self.ignored, called, remedy)
 
 
 def is_clock(values: Values) -> bool:
@@ -220,7 +224,13 @@ class _Numbers(NamedTuple):
     alone: bool
 
 
-def must_have(table: Table, names: Sequence[str], ignored: Sequence[str] = (), called: str = "the table") -> None:
+def must_have(
+    table: Table,
+    names: Sequence[str],
+    ignored: Sequence[str] = (),
+    called: str = "the table",
+    remedy: str = REMEDY,
+) -> None:
     """Refuse a table that lacks columns, or has others besides."""
     if table.columns.keys() == set(names):
         return
@@ -230,7 +240,7 @@ def must_have(table: Table, names: Sequence[str], ignored: Sequence[str] = (), c
         parts = [f"lacks {_listed(lacking)}"] * bool(lacking) + [f"has {_listed(extra)} besides"] * bool(extra)
         raise InputError(
             f"The columns must be those of the reference, in any order: {called} {' and '.join(parts)}. "
-            "Rename, add or drop columns, or fit to a reference that has the same."
+            f"{remedy}, or fit to a reference that has the same."
         )
 
 
@@ -253,7 +263,7 @@ def ignored_by(kinds: Mapping[str, Kind] | None) -> Callable[[str], bool]:
     if kinds is None:
         return lambda name: False
     if not isinstance(kinds, Mapping):
-        raise InputError(f"kinds={kinds!r} must give kinds by name, such as {{'colour': 'category'}}.")
+        raise InputError(Option("kinds", kinds), " must give kinds by name, such as {'colour': 'category'}.")
     return lambda name: kinds.get(name, kinds.get(OTHERS)) == "ignore"
 
 
