@@ -343,9 +343,9 @@ def windows_for(given: object, count: int, ert: object) -> tuple[int, ...]:
     if dropped:
         told = ReferenceWarning(
             f"Default windows left out: {', '.join(dropped)}. A window needs {validation.POINTS_PER_WINDOW} "
-            f"times as many reference points (there are {count}), or the promise gets loose, and at most 3 ",
+            f"times as many reference points (there are {count}), or the promise gets loose, and is at most 3 times ",
             Option("ert"),
-            " observations. Longer windows find fainter changes: collect more points, or give ",
+            ". Longer windows find fainter changes: collect more points, or give ",
             Option("window", ...),
             " to choose yourself.",
         )

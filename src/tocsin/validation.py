@@ -25,39 +25,6 @@ VALUE_COPIES = 20
 """A reference in which each value occurs this often, on average, is discrete."""
 
 
-class Tensor(Protocol):
-    """What is asked of PyTorch's tensors."""
-
-    @property
-    def ndim(self) -> int: ...
-
-    @property
-    def shape(self) -> Sequence[int]: ...
-
-    def __getitem__(self, index: object, /) -> Self: ...
-
-    def all(self) -> Self: ...
-
-    def cpu(self) -> Self: ...
-
-    def detach(self) -> Self: ...
-
-    def double(self) -> Self: ...
-
-    def is_floating_point(self) -> bool: ...
-
-    def isfinite(self) -> Self: ...
-
-
-class Sparse(Protocol):
-    """What is asked of SciPy's sparse matrices."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-
-    def toarray(self) -> Array: ...
-
-
 @overload
 def reference_points(reference: object, *, objects_allowed: Literal[False]) -> Float64Array: ...
 
@@ -210,7 +177,7 @@ def seed_number(seed: object) -> int:
     if seed is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(1))
     if not is_whole(seed, 0):
-        raise InputError(Option("seed", seed), ": a seed is a whole number from 0 on, or None for a fresh one.")
+        raise InputError(Option("seed", seed), ": a seed is a whole number from 0 on; leave it out for a fresh one.")
     return int(seed)
 
 
@@ -250,7 +217,7 @@ def sampler(given: object) -> Sampler | Literal["auto"]:
 def _block_number(option: Option, least: int) -> None:
     if option.value is not None and not is_whole(option.value, least):
         raise InputError(
-            option, f": must be a whole number from {least} on, or None to have it chosen from the reference."
+            option, f": must be a whole number from {least} on; leave it out to have it chosen from the reference."
         )
 
 
@@ -279,7 +246,7 @@ def positive_integer(name: str, value: object) -> int | None:
     if value is None:
         return None
     if not is_whole(value, 1):
-        raise InputError(Option(name, value), " must be a whole number from 1 on, or None to have it chosen.")
+        raise InputError(Option(name, value), " must be a whole number from 1 on; leave it out to have it chosen.")
     return int(value)
 
 
@@ -303,6 +270,39 @@ def _numbers(values: object) -> Float64Array:
     raise InputError(
         f"The observation is {_describe([values])}, not numbers; the reference is numeric, so it must be too."
     )
+
+
+class Tensor(Protocol):
+    """What is asked of PyTorch's tensors."""
+
+    @property
+    def ndim(self) -> int: ...
+
+    @property
+    def shape(self) -> Sequence[int]: ...
+
+    def __getitem__(self, index: object, /) -> Self: ...
+
+    def all(self) -> Self: ...
+
+    def cpu(self) -> Self: ...
+
+    def detach(self) -> Self: ...
+
+    def double(self) -> Self: ...
+
+    def is_floating_point(self) -> bool: ...
+
+    def isfinite(self) -> Self: ...
+
+
+class Sparse(Protocol):
+    """What is asked of SciPy's sparse matrices."""
+
+    @property
+    def shape(self) -> tuple[int, ...]: ...
+
+    def toarray(self) -> Array: ...
 
 
 def plain_array(values: object) -> Array:

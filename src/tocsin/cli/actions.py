@@ -13,7 +13,6 @@ import urllib.request
 from collections.abc import Callable
 from queue import SimpleQueue
 from threading import Event, Thread
-from typing import Any
 from urllib.parse import urlsplit
 
 from tocsin.errors import InputError
@@ -35,7 +34,7 @@ that it may take to answer."""
 MOST_OUTPUT = 4000
 """Characters that are shown of what a command printed: the last ones."""
 
-Alarm = dict[str, Any]
+Alarm = dict[str, object]
 Tell = Callable[[str], None]
 
 
@@ -129,7 +128,7 @@ def variables(alarm: Alarm) -> dict[str, str]:
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
     """A redirected POST would arrive as a GET, without the alarm."""
 
-    def redirect_request(self, *_: Any) -> None:
+    def redirect_request(self, *_: object) -> None:
         return None
 
 

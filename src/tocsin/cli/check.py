@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -89,7 +89,7 @@ def command(
         raise typer.Exit(BROKEN)
 
 
-def _facts(file: Path, detector: Detector) -> dict[str, Any]:
+def _facts(file: Path, detector: Detector) -> dict[str, object]:
     alarm = None if detector.alarm_ is None else describe.alarm_facts(detector.alarm_)
     state = {"run": detector.run_ + 1, "run_length": detector.time_, "alarm": alarm}
     return {"file": str(file), **describe.facts(detector), "state": state}
@@ -150,7 +150,7 @@ def _run_table(run: QuietRun) -> list[tuple[str, str]]:
     return [*table, ("Verdict", verdict)]
 
 
-def _run_facts(run: QuietRun) -> dict[str, Any]:
+def _run_facts(run: QuietRun) -> dict[str, object]:
     low, high = run.observed()
     return {
         "tests": run.tests,

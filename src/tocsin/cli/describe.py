@@ -6,7 +6,6 @@ import math
 import textwrap
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict
-from typing import Any
 
 from rich.console import Console
 from rich.text import Text
@@ -205,7 +204,7 @@ def _kind(column: Column) -> str:
     return f"{column.kind}, {column.missing:.0%} missing" if column.missing else column.kind
 
 
-def facts(detector: Detector) -> dict[str, Any]:
+def facts(detector: Detector) -> dict[str, object]:
     """What is known of a detector, for machines."""
     rows, columns = len(detector.reference_), len(detector.intake_.names)
     calibration = detector.calibration_
@@ -238,7 +237,7 @@ def facts(detector: Detector) -> dict[str, Any]:
     }
 
 
-def finite(value: Any) -> Any:
+def finite(value: object) -> object:
     """The same with None for what is not finite, which JSON has no word for."""
     if isinstance(value, dict):
         return {name: finite(part) for name, part in value.items()}
@@ -247,14 +246,14 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def channel_facts(channel: Channel | None) -> dict[str, Any] | None:
+def channel_facts(channel: Channel | None) -> dict[str, object] | None:
     """A channel, for machines."""
     if channel is None:
         return None
     return {"statistic": channel.statistic, "window": channel.window, "width": channel.width}
 
 
-def alarm_facts(outcome: Outcome) -> dict[str, Any]:
+def alarm_facts(outcome: Outcome) -> dict[str, object]:
     """An alarm, for machines."""
     return {
         "run_length": outcome.time,

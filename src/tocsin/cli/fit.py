@@ -7,7 +7,7 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal, cast
 
 import typer
 
@@ -23,7 +23,7 @@ from tocsin.samplers import Blocks, Independent, Sampler
 from tocsin.state import Start
 from tocsin.statistics import LSDD, MMD, Landmarks, MeanShift
 from tocsin.statistics.base import Statistic
-from tocsin.tables import OTHERS, Table
+from tocsin.tables import OTHERS, Kind, Table
 from tocsin.wording import counted
 
 StatisticName = Literal["mmd", "lsdd", "mean"]
@@ -179,12 +179,14 @@ def _read(reference: str, columns: list[str] | None, groups: str | None) -> tupl
     return table.without([groups]), table.columns[groups].as_strings()
 
 
-def _kinds(columns: list[str] | None, kinds: str | None) -> dict[str, Any] | None:
+def _kinds(columns: list[str] | None, kinds: str | None) -> dict[str, Kind] | None:
     """The kinds that are given; columns that are not chosen are ignored, in the stream too."""
-    chosen: dict[str, Any] = {} if columns is None else {**dict.fromkeys(columns, "auto"), OTHERS: "ignore"}
+    chosen: dict[str, Kind] = {}
+    if columns is not None:
+        chosen = {**dict.fromkeys(columns, "auto"), OTHERS: "ignore"}
     for part in common.names(kinds) or []:
         name, _, kind = part.partition("=")
-        chosen[name.strip()] = kind.strip()
+        chosen[name.strip()] = cast(Kind, kind.strip())  # the fit refuses those that are none
     return chosen or None
 
 

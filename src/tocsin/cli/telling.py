@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
-from typing import IO, Any
+from typing import IO
 
 import typer
 from rich.console import Console
@@ -144,5 +144,5 @@ def _ringing(line: str) -> Text:
     return Text.assemble(("ALARM", "bold red"), f" {line}")
 
 
-def _facts(explanation: Explanation) -> Any:
+def _facts(explanation: Explanation) -> object:
     return describe.finite({**explanation.to_dict(), "text": str(explanation)})

@@ -7,6 +7,7 @@ import zipfile
 import zlib
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from tocsin.tables.sources import from_frame
 def from_npy(path: str, selection: Selection, size: int) -> Iterator[Table]:
     """One array, mapped rather than read."""
     try:
-        array: Any = np.load(path, mmap_mode="r", allow_pickle=False)
+        array: object = np.load(path, mmap_mode="r", allow_pickle=False)
     except (ValueError, EOFError) as error:
         raise InputError(f"{path} is not a whole NPY file of numbers: {error}.") from error
     rows = _rows(path, array)
@@ -51,7 +52,7 @@ def from_npz(path: str, selection: Selection, size: int) -> Iterator[Table]:
     yield from _of_arrays(path, columns, selection, size)
 
 
-def _rows(path: str, array: Any) -> Array:
+def _rows(path: str, array: object) -> Array:
     if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
         kind = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else "an archive of arrays"
         raise InputError(f"{path} holds {kind}; it must be one array of numbers, with one row per observation.")
@@ -105,19 +106,19 @@ def from_feather(path: str, selection: Selection, size: int) -> Iterator[Table]:
         raise InputError(f"{path} is not a whole Feather file: {error}") from error
 
 
-def _arrow(path: str, module: str) -> tuple[Any, Any]:
+def _arrow(path: str, module: str) -> tuple[ModuleType, ModuleType]:
     try:
         return importlib.import_module("pyarrow"), importlib.import_module(module)
     except ImportError as error:
         raise MissingExtraError("pyarrow", "data", f"Reading {path}") from error
 
 
-def _of_batches(arrow: Any, path: str, batches: Iterable[Any], selection: Selection) -> Iterator[Table]:
+def _of_batches(arrow: ModuleType, path: str, batches: Iterable[Any], selection: Selection) -> Iterator[Table]:
     pieces = (_of_batch(arrow, batch) for batch in batches if batch.num_rows)
     yield from _checked(path, pieces, selection)
 
 
-def _of_batch(arrow: Any, batch: Any) -> Table:
+def _of_batch(arrow: ModuleType, batch: Any) -> Table:
     """Numbers as they are, which is quick; all else as a frame's."""
     names = batch.schema.names
     numbers = {

@@ -5,13 +5,15 @@ from __future__ import annotations
 import datetime
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import numpy as np
 
 from tocsin.errors import InputError, Option
 from tocsin.reading.selection import At, Selection, not_finite, refusal
 from tocsin.tables.table import Holds, Table, Values
+
+Field = str | float | None | list["Field"] | dict[str, "Field"]
+"""What JSON can hold; CSV has strings."""
 
 GAPS = ("", "na", "n/a", "nan", "null", "none")
 """Fields that say that a number, truth value or time is missing, in any case. Among strings only an empty one does."""
@@ -32,7 +34,7 @@ class BadValueError(InputError):
         self.row = row
 
 
-def table_of(names: Sequence[str], rows: Sequence[Sequence[Any]], selection: Selection, at: At) -> Table:
+def table_of(names: Sequence[str], rows: Sequence[Sequence[Field]], selection: Selection, at: At) -> Table:
     """A table of rows of fields; a BadValueError names the first row that has to be refused."""
     columns, trouble = {}, None
     for name, fields in zip(names, zip(*rows, strict=True), strict=True):
@@ -46,7 +48,7 @@ def table_of(names: Sequence[str], rows: Sequence[Sequence[Any]], selection: Sel
     return Table(columns)
 
 
-def _values(name: str, fields: Sequence[Any], selection: Selection, at: At) -> Values:
+def _values(name: str, fields: Sequence[Field], selection: Selection, at: At) -> Values:
     holds = selection.of(name)
     if holds is None or holds == "nothing":
         holds = _guess(name, fields, at)
@@ -71,7 +73,7 @@ def _values(name: str, fields: Sequence[Any], selection: Selection, at: At) -> V
     return Values.of_numbers(data, holds)
 
 
-def _guess(name: str, fields: Sequence[Any], at: At) -> Holds:
+def _guess(name: str, fields: Sequence[Field], at: At) -> Holds:
     """What a column holds: truth values, numbers or times if all fields are such; else strings."""
     there = [(i, field) for i, field in enumerate(fields) if not _is_gap(field)]
     if not there:
@@ -90,7 +92,7 @@ def is_word(field: str) -> bool:
     return not _is_gap(field) and all(read(field) is None for read in READERS.values())
 
 
-def _numbers(name: str, fields: Sequence[Any], at: At, *, gaps: bool) -> Values:
+def _numbers(name: str, fields: Sequence[Field], at: At, *, gaps: bool) -> Values:
     try:
         data = np.array(fields, dtype=np.float64)
         if data.ndim == 1 and np.isfinite(data).all():
@@ -111,46 +113,50 @@ def _numbers(name: str, fields: Sequence[Any], at: At, *, gaps: bool) -> Values:
     return Values.of_numbers(data)
 
 
-def _is_gap(field: Any) -> bool:
+def _is_gap(field: Field) -> bool:
     if isinstance(field, str):
         return field.strip().lower() in GAPS
     return field is None or (isinstance(field, float) and field != field)
 
 
-def _number(field: Any) -> float | None:
+def _number(field: Field) -> float | None:
+    if field is None or isinstance(field, list | dict):
+        return None
     try:
         return float(field)
-    except (TypeError, ValueError, OverflowError):
+    except (ValueError, OverflowError):
         return None
 
 
-def _truth(field: Any) -> float | None:
+def _truth(field: Field) -> float | None:
     if isinstance(field, bool):
         return float(field)
     return TRUTHS.get(field.strip().lower()) if isinstance(field, str) else None
 
 
-def _seconds(field: Any) -> float | None:
+def _seconds(field: Field) -> float | None:
     """Seconds since 1970 of a time as ISO 8601 writes it."""
+    if not isinstance(field, str):
+        return None
     try:
         time = datetime.datetime.fromisoformat(field.strip())
-    except (AttributeError, ValueError):
+    except ValueError:
         return None
     naive = time if time.tzinfo is None else time.astimezone(datetime.UTC).replace(tzinfo=None)
     return (naive - EPOCH).total_seconds()
 
 
-READERS: dict[Holds, Callable[[Any], float | None]] = {"truth values": _truth, "numbers": _number, "times": _seconds}
+READERS: dict[Holds, Callable[[Field], float | None]] = {"truth values": _truth, "numbers": _number, "times": _seconds}
 """How fields become what columns hold, the strictest first."""
 
 
-def _string(name: str, row: int, field: Any, at: At) -> str:
+def _string(name: str, row: int, field: Field, at: At) -> str:
     if not isinstance(field, str):
         raise BadValueError(row, _other(at(row), name, field, "strings"))
     return field.strip()
 
 
-def _mixed(where: str, column: str, field: Any) -> InputError:
+def _mixed(where: str, column: str, field: Field) -> InputError:
     return InputError(
         f"{where}, column {column!r} holds {str(field)[:40]!r}, and not all of its values are numbers; a column holds "
         "numbers, truth values, times or strings. Mend the column, or leave it out: ",
@@ -159,7 +165,7 @@ def _mixed(where: str, column: str, field: Any) -> InputError:
     )
 
 
-def _other(where: str, column: str, field: Any, holds: Holds) -> InputError:
+def _other(where: str, column: str, field: Field, holds: Holds) -> InputError:
     shown = f"{str(field)[:40]!r}"
     return InputError(
         f"{where}, column {column!r} holds {shown}; the reference has {holds} there, and so must the stream. Mend the "

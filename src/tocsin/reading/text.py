@@ -6,13 +6,13 @@ import csv
 import io
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from tocsin.errors import InputError, Option
-from tocsin.reading.fields import BadValueError, is_word, table_of
+from tocsin.reading.fields import BadValueError, Field, is_word, table_of
 from tocsin.reading.selection import Selection, listed
 from tocsin.tables import Table, numbered
 
@@ -21,7 +21,7 @@ class Row(NamedTuple):
     """Names of columns, their fields, and the line that they are on."""
 
     names: tuple[str, ...]
-    fields: list[Any]
+    fields: Sequence[Field]
     line: int
 
 
@@ -146,7 +146,7 @@ def _json_rows(lines: _Lines, texts: Iterable[str], selection: Selection) -> Ite
         yield Row(chosen, [record[name] for name in chosen], lines.number)
 
 
-def _unnamed(parsed: Any) -> dict[str, Any]:
+def _unnamed(parsed: Field) -> dict[str, Field]:
     values = parsed if isinstance(parsed, list) else [parsed]
     return dict(zip(numbered(len(values)), values, strict=True))
 

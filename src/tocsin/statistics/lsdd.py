@@ -56,7 +56,7 @@ class LSDD:
         width = Option("width", self.width, of="LSDD")
         for option in (width, Option("regularisation", self.regularisation, of="LSDD")):
             if option.value is not None and not (is_finite(option.value) and option.value > 0):
-                raise InputError(option, ": must be a positive number, or None to choose it from the data.")
+                raise InputError(option, ": must be a positive number; leave it out to have it chosen from the data.")
 
     @property
     def name(self) -> str:
