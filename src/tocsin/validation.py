@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence, Sized
-from typing import Literal, Protocol, Self, cast, overload
+from typing import Literal, cast, overload
 
 import numpy as np
 
 from tocsin.checks import is_number, is_whole
 from tocsin.compute.arrays import Array, Float64Array, Int64Array
 from tocsin.errors import InputError, Option
+from tocsin.foreign import Tensor, is_sparse, is_tensor
 from tocsin.samplers import Blocks, Independent, Sampler
 
 DEFAULT_WINDOWS = (8, 25, 100)
@@ -35,7 +36,7 @@ def reference_points(reference: object, *, objects_allowed: bool) -> Float64Arra
 
 def reference_points(reference: object, *, objects_allowed: bool) -> Float64Array | list[object]:
     """The reference as a float64 array (N, d), or, for statistics that take them, a list of objects."""
-    if hasattr(reference, "toarray"):
+    if is_sparse(reference):
         reference = plain_array(reference)
     sizeless = not isinstance(reference, Sized) or (isinstance(reference, np.ndarray) and reference.ndim == 0)
     if isinstance(reference, str | bytes | dict) or sizeless:
@@ -272,54 +273,20 @@ def _numbers(values: object) -> Float64Array:
     )
 
 
-class Tensor(Protocol):
-    """What is asked of PyTorch's tensors."""
-
-    @property
-    def ndim(self) -> int: ...
-
-    @property
-    def shape(self) -> Sequence[int]: ...
-
-    def __getitem__(self, index: object, /) -> Self: ...
-
-    def all(self) -> Self: ...
-
-    def cpu(self) -> Self: ...
-
-    def detach(self) -> Self: ...
-
-    def double(self) -> Self: ...
-
-    def is_floating_point(self) -> bool: ...
-
-    def isfinite(self) -> Self: ...
-
-
-class Sparse(Protocol):
-    """What is asked of SciPy's sparse matrices."""
-
-    @property
-    def shape(self) -> tuple[int, ...]: ...
-
-    def toarray(self) -> Array: ...
-
-
 def plain_array(values: object) -> Array:
     """As NumPy has it: tensors leave their device and their graph, sparse rows get their zeros."""
-    if hasattr(values, "detach"):
-        tensor = cast(Tensor, values).detach().cpu()
+    if is_tensor(values):
+        tensor = values.detach().cpu()
         return np.asarray(tensor.double() if tensor.is_floating_point() else tensor)
-    if not hasattr(values, "toarray"):
+    if not is_sparse(values):
         return np.asarray(values)
-    sparse = cast(Sparse, values)
-    entries = math.prod(sparse.shape)
+    entries = math.prod(values.shape)
     if entries > MOST_ENTRIES:
         raise InputError(
-            f"A sparse matrix of shape {sparse.shape} has {entries:.3g} entries, zeros included; at most "
+            f"A sparse matrix of shape {values.shape} has {entries:.3g} entries, zeros included; at most "
             f"{MOST_ENTRIES:.3g} are compared. Reduce its columns first (a truncated SVD, say), or give fewer rows."
         )
-    return np.asarray(sparse.toarray())
+    return np.asarray(values.toarray())
 
 
 def tensor_rows(block: Tensor, width: int) -> Tensor:

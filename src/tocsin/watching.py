@@ -15,6 +15,7 @@ from tocsin import compute, storage, validation
 from tocsin.calibration.result import Thresholds
 from tocsin.compute.arrays import Float64Array
 from tocsin.errors import InputError, NotFittedError
+from tocsin.foreign import is_on_gpu
 from tocsin.intake import Intake, Rows
 from tocsin.outcomes import Outcome, Outcomes
 from tocsin.state.fitted import C, Fitted
@@ -326,7 +327,7 @@ def content_of(watcher: Watcher[C]) -> Parts:
 
 def taken_in(fitted: Fitted[C], block: object) -> Points:
     """Observations as points, on the GPU if they are there and are compared there."""
-    if getattr(block, "is_cuda", False) and isinstance(fitted.intake, Rows) and fitted.live.takes_tensors:
+    if is_on_gpu(block) and isinstance(fitted.intake, Rows) and fitted.live.takes_tensors:
         return validation.tensor_rows(block, fitted.intake.width)
     return fitted.intake.many(block)
 

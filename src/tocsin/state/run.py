@@ -10,6 +10,7 @@ import numpy as np
 
 from tocsin import validation
 from tocsin.compute.arrays import Float64Array
+from tocsin.foreign import is_tensor
 from tocsin.outcomes import Outcome
 from tocsin.statistics.base import Parts, Points, WindowState, snapshot
 
@@ -53,7 +54,7 @@ class Run:
     def remember(self, points: Points) -> None:
         """Keep the latest points, apart from arrays that may change."""
         most = self.recent.maxlen or 0
-        if hasattr(points, "is_cuda"):
+        if is_tensor(points):
             points = validation.plain_array(points[-most:])
         if len(points) == 1:
             point = points[0]
