@@ -268,9 +268,33 @@ def _first_passages(s: Sizes) -> Arguments:
     return [s.rng.normal(size=(7, 30)), s.rng.normal(size=30) + 2, 9 if s.tabulated else 0]
 
 
+def _places(s: Sizes) -> Arguments:
+    """Seed, streams, runs and times of tests; those of one stream and run, or of many."""
+    many = 1 if s.tabulated else 9
+    streams = s.rng.integers(0, 2**64, many, np.uint64)
+    return [s.rng.integers(0, 2**64, dtype=np.uint64), streams, s.rng.integers(0, 5, many), s.rng.integers(1, 40, 9)]
+
+
+def _law(s: Sizes) -> Arguments:
+    """Centres, scales, what coins are worth, a grid, and thresholds."""
+    grid = 0.25 if s.weighted else 0.0
+    return [s.rng.normal(size=s.columns), s.rng.uniform(0.5, 2, s.columns), 0.01, grid, 0.1, s.rng.normal(size=20)]
+
+
+def _decide(s: Sizes) -> Arguments:
+    tests = s.rng.integers(-5, 40, 1 if s.tabulated else 9)
+    return [s.rng.normal(size=(9, s.columns)).round(1), s.rng.random(9), tests, *_law(s)]
+
+
+def _judge(s: Sizes) -> Arguments:
+    return [s.rng.normal(size=(9, s.columns)), *_places(s), 7 if s.typical else 0, *_law(s)]
+
+
 ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "bumps": _bumps,
+    "coins": _places,
     "concatenate": lambda s: [[s.points, s.points[:2]], 0],
+    "decide": _decide,
     "distinct_streams": lambda s: [s.rng.random((5, 19)), s.count],
     "exponentials": lambda s: [-np.abs(s.points[:, 0]) * 20],
     "feature_advance": _feature_advance,
@@ -281,6 +305,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "gaussian_observe": _observe,
     "gaussian_products": _products,
     "gaussian_row_sums": _row_sums,
+    "judge": _judge,
     "loudest": _loudest,
     "mean_distances": _mean_distances,
     "pair_advance": _pair_advance,
@@ -303,13 +328,16 @@ RANDOM = {"distinct", "integers", "references", "uniforms"}
 SIZES = {"BLOCK_WORK", "ROWS", "SPREAD_STREAMS"}
 
 ON_DEVICE: dict[str, list[int]] = {
+    "coins": [],
     "concatenate": [],
+    "decide": [],
     "distinct_streams": [],
     "feature_advance": [],
     "feature_bootstrap_paths": [0, 1, 2, 4, 5, 6],
     "feature_split_paths": [0, 1],
     "gaussian_products": [0, 2, 6],
     "gaussian_row_sums": [0, 2],
+    "judge": [],
     "loudest": [0, 3],
     "pair_advance": [8, 9],
     "pair_bank_step": [0, 1, 2, 3, 4, 12, 13],
@@ -351,7 +379,10 @@ LEFT_ALONE = {
 }
 """Which arguments are left alone by those that take in new points."""
 
-EXACT = {"concatenate", "distinct_streams", "first_passages", "flat", "records", "stretch_maxima", "take"}
+EXACT = {
+    "coins", "concatenate", "decide", "distinct_streams", "first_passages", "flat", "judge", "records",
+    "stretch_maxima", "take",
+}  # fmt: skip
 
 
 # Pair by pair
