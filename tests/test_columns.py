@@ -51,7 +51,7 @@ def test_kinds_are_given() -> None:
     ("kinds", "message"),
     [
         ({"y": "number"}, "kinds names a column 'y', and there is none; there are 'x', 'word'"),
-        ({"x": "colour"}, "'colour'}: choose one of 'auto', 'number', 'category'"),
+        ({"x": "colour"}, "'colour'} is unknown; choose one of 'auto', 'number', 'category'"),
         ({"x": "text"}, "'x' holds numbers, which cannot be taken for 'text'; choose 'number' or 'category'.*'ignore'"),
         ({"word": "number"}, "'word' holds strings, which cannot be taken for 'number'; choose 'category' or 'text'"),
         ({OTHERS: "time"}, "'x' holds numbers, which cannot be taken for 'time'"),

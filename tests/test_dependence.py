@@ -341,7 +341,7 @@ def test_objects_that_only_a_function_knows() -> None:
     detector, nothing = fit(prices, **options)
     assert nothing == []
     assert detector.calibration_.dependence is None
-    with pytest.raises(InputError, match=r"Blocks\(\) cannot see .* give Blocks\(length=\.\.\., guard=\.\.\.\)"):
+    with pytest.raises(InputError, match=r"Blocks\(\) cannot .* give sampler=Blocks\(length=\.\.\., guard=\.\.\.\)"):
         fit(prices, **options, sampler=Blocks())
     detector, nothing = fit(prices, **options, sampler=Blocks(20, 3))
     assert nothing == []

@@ -144,7 +144,7 @@ def test_without_a_folder_the_error_says_what_to_give() -> None:
 
 
 def test_a_wrong_folder_is_named_and_what_was_looked_for(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=rf"{tmp_path.name} holds no pictures.*metadata\.csv.*breakhis400_32\.npz"):
+    with pytest.raises(InputError, match=rf"{tmp_path.name}' holds no pictures.*metadata\.csv.*breakhis400_32\.npz"):
         imaging.IMAGING.measure(Options(data=tmp_path), lambda what, units: [])
     (tmp_path / "patches").mkdir()
     (tmp_path / "metadata.csv").write_text("patient,node\n004,1\n")
