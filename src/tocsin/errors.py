@@ -84,7 +84,7 @@ class Worded(BaseException):
 
     def told(self, spelling: Callable[[Option], str]) -> str:
         """The message, with options spelled so."""
-        return "".join(spelling(part) if isinstance(part, Option) else part for part in self.parts)
+        return "".join(spelling(part) if isinstance(part, Option) else str(part) for part in self.parts)
 
     def __str__(self) -> str:
         return self.told(str)

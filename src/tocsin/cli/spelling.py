@@ -37,13 +37,13 @@ FLAGS = {
 """By the name of the option, after that of its class if it has one."""
 
 WORDS = {"": "", "Blocks()": "blocks", "Independent()": "independent", "Landmarks(...)": ""}
-"""For values that are objects in Python."""
+"""For values that are objects in Python, and for none."""
 
 INSTEAD = {"backend='numba'": "--device cpu", "backend='torch'": "TOCSIN_BACKEND=torch"}
 """For options without a flag, where another does the same."""
 
-
 NUMBER = re.compile(r"[-+.\de]+")
+"""One that is told with a few digits."""
 
 
 def spelled(option: Option, flags: Mapping[str, str] = FLAGS) -> str:
