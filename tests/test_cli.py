@@ -11,6 +11,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from pathlib import Path
 from typing import IO, Any
@@ -21,7 +22,7 @@ from typer.testing import CliRunner, Result
 
 from tocsin import DependenceWarning, Detector, __version__
 from tocsin.cli import app
-from tocsin.cli.stopping import stopper
+from tocsin.cli.stopping import Stopper, stopper
 from tocsin.compute.arrays import Float64Array
 from tocsin.experiments import provenance
 from tocsin.experiments.catalogue import EXPERIMENTS, GROUPS
@@ -671,6 +672,21 @@ def test_an_alarm_is_printed_as_soon_as_its_row_arrives(file: Path, number: sign
     assert summary["state_saved"]
     rest = [(row - sent, length) for row, length in expected[3:]]
     assert ring(Detector.load(file), STREAM[sent:]) == rest
+
+
+def test_a_signal_just_before_the_waiting_begins() -> None:
+    """Nothing would interrupt the waiting for the next row then, which may never come."""
+
+    class Signalled(Stopper):
+        @contextmanager
+        def waiting(self) -> Iterator[None]:
+            self.ask(signal.SIGTERM, None)
+            with super().waiting():
+                yield
+
+    rows = iter(["a row that should not be asked for"])
+    assert list(Signalled().until_asked(rows)) == []
+    assert list(rows)
 
 
 def test_a_reader_that_leaves_gets_no_traceback(fitted: Path, tmp_path: Path) -> None:

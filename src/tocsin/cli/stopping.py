@@ -24,6 +24,8 @@ class Stopper:
         while not self.asked:
             try:
                 with self.waiting():
+                    if self.asked:
+                        return  # just before the waiting began, when nothing would have interrupted it
                     item = next(source)
             except (KeyboardInterrupt, StopIteration):
                 return
