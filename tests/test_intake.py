@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import namedtuple
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -19,8 +18,6 @@ from tocsin.errors import InputError
 from tocsin.intake import Tabular
 from tocsin.outcomes import Outcomes
 from tocsin.watching import SHORTEST_PIECE
-
-torch: Any = import_module("torch")
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 
@@ -101,31 +98,56 @@ def test_one_observation_is_the_same_in_every_form(tabular: Detector, form: str)
         assert tabular.update(ROWS[form](row)) == wanted[i]
 
 
-def test_rows_of_numbers_have_more_forms() -> None:
-    """Arrays, tensors, sparse rows and Series without names, on a table of numbers."""
-    data = pandas.DataFrame(np.random.default_rng(0).normal(size=(100, 3)), columns=[0, 1, 2])
-    fitted = detector(data)
-    assert isinstance(fitted.intake_, Tabular)
-    assert fitted.intake_.names == ("0", "1", "2")
-    start(fitted)
-    wanted = fitted.update_many(data[:10])
-    numbers = data.to_numpy()
-    for block in (numbers, torch.tensor(numbers, requires_grad=True), sparse.csr_array(numbers), data[[2, 0, 1]]):
-        start(fitted)
-        equal(fitted.update_many(block[:10]), wanted)
-    forms: list[Callable[[int], Any]] = [
-        lambda i: numbers[i],
-        lambda i: numbers[i : i + 1],
-        lambda i: torch.tensor(numbers[i], requires_grad=True),
-        lambda i: sparse.csr_array(numbers)[[i]],
-        lambda i: pandas.Series(numbers[i]),
-        lambda i: data.iloc[i][[2, 1, 0]],
-        lambda i: dict(enumerate(numbers[i])),
-        lambda i: polars.Series(numbers[i]),
-    ]
+@pytest.fixture(scope="module")
+def numeric(quick_fits: None) -> Detector:
+    """A detector of a table of numbers."""
+    return detector(COLUMNS)
+
+
+COLUMNS = pandas.DataFrame(np.random.default_rng(0).normal(size=(100, 3)), columns=[0, 1, 2])
+
+
+def take(numeric: Detector, blocks: list[Any], forms: list[Callable[[int], Any]]) -> None:
+    """In blocks and one by one, its own table in other forms is to it what it was."""
+    start(numeric)
+    wanted = numeric.update_many(COLUMNS[:10])
+    for block in blocks:
+        start(numeric)
+        equal(numeric.update_many(block[:10]), wanted)
     for form in forms:
-        start(fitted)
-        assert [fitted.update(form(i)) for i in range(10)] == list(wanted)
+        start(numeric)
+        assert [numeric.update(form(i)) for i in range(10)] == list(wanted)
+
+
+def test_rows_of_numbers_have_more_forms(numeric: Detector) -> None:
+    """Arrays, sparse rows and Series without names, on a table of numbers."""
+    assert isinstance(numeric.intake_, Tabular)
+    assert numeric.intake_.names == ("0", "1", "2")
+    numbers = COLUMNS.to_numpy()
+    take(
+        numeric,
+        [numbers, sparse.csr_array(numbers), COLUMNS[[2, 0, 1]]],
+        [
+            lambda i: numbers[i],
+            lambda i: numbers[i : i + 1],
+            lambda i: sparse.csr_array(numbers)[[i]],
+            lambda i: pandas.Series(numbers[i]),
+            lambda i: COLUMNS.iloc[i][[2, 1, 0]],
+            lambda i: dict(enumerate(numbers[i])),
+            lambda i: polars.Series(numbers[i]),
+        ],
+    )
+
+
+def test_rows_of_numbers_may_be_tensors(numeric: Detector) -> None:
+    """With a graph, too."""
+    torch = pytest.importorskip("torch")
+    numbers = COLUMNS.to_numpy()
+    take(
+        numeric,
+        [torch.tensor(numbers, requires_grad=True)],
+        [lambda i: torch.tensor(numbers[i], requires_grad=True)],
+    )
 
 
 def test_a_column_by_itself() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +11,10 @@ import pytest
 from scipy import sparse
 
 from mixed_frames import detector, equal, frame, pandas, polars, start
-from tocsin import MMD, Custom
+from tocsin import MMD, Custom, Detector
 from tocsin.compute.arrays import Float64Array
 from tocsin.errors import InputError
 from tocsin.intake import Objects, Rows
-
-torch: Any = import_module("torch")
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 
@@ -25,36 +22,52 @@ pytestmark = pytest.mark.usefixtures("quick_fits")
 # Arrays, tensors, sparse rows
 
 
-def test_tensors_and_sparse_rows_are_arrays() -> None:
-    """With a graph, of half precision, of any sparse make: the same detector and the same outcomes."""
-    numbers = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
-    numbers[numbers < 0.5] = 0
-    expected = detector(numbers)
+NUMBERS = np.random.default_rng(0).normal(size=(100, 3)).astype(np.float32)
+NUMBERS[NUMBERS < 0.5] = 0
+
+
+@pytest.fixture(scope="module")
+def expected(quick_fits: None) -> Detector:
+    """A detector of an array that is mostly zeros."""
+    return detector(NUMBERS)
+
+
+def same(expected: Detector, make: Callable[[Any], Any]) -> None:
+    """The same detector and the same outcomes of what a function makes of arrays."""
     start(expected)
-    wanted = expected.update_many(numbers[:10])
-    makes: list[Callable[[Any], Any]] = [
-        lambda rows: torch.tensor(rows, requires_grad=True),
-        lambda rows: torch.tensor(rows).double(),
-        sparse.csr_array,
-        sparse.csr_matrix,
-        sparse.coo_array,
-        sparse.csc_matrix,
-        sparse.lil_array,
-    ]
-    for make in makes:
-        fitted = detector(make(numbers))
-        assert fitted.intake_ == Rows(3)
-        np.testing.assert_array_equal(fitted.thresholds_, expected.thresholds_)
-        start(fitted)
-        equal(fitted.update_many(make(numbers[:10])), wanted)
-        start(fitted)
-        assert [fitted.update(make(numbers[i : i + 1])) for i in range(10)] == list(wanted)
-    half = torch.tensor(numbers).bfloat16()
+    wanted = expected.update_many(NUMBERS[:10])
+    fitted = detector(make(NUMBERS))
+    assert fitted.intake_ == Rows(3)
+    np.testing.assert_array_equal(fitted.thresholds_, expected.thresholds_)
+    start(fitted)
+    equal(fitted.update_many(make(NUMBERS[:10])), wanted)
+    start(fitted)
+    assert [fitted.update(make(NUMBERS[i : i + 1])) for i in range(10)] == list(wanted)
+
+
+@pytest.mark.parametrize(
+    "make", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array, sparse.csc_matrix, sparse.lil_array]
+)
+def test_sparse_rows_are_arrays(make: Callable[[Any], Any], expected: Detector) -> None:
+    """Of any make."""
+    same(expected, make)
+
+
+def test_wide_sparse_rows_are_refused() -> None:
+    """As arrays they would not fit."""
+    with pytest.raises(InputError, match=r"shape \(100000, 100000\) has 1e\+10 entries, .*truncated SVD"):
+        detector(sparse.csr_array((100_000, 100_000)))
+
+
+def test_tensors_are_arrays(expected: Detector) -> None:
+    """With a graph, and of other precisions."""
+    torch = pytest.importorskip("torch")
+    same(expected, lambda rows: torch.tensor(rows, requires_grad=True))
+    same(expected, lambda rows: torch.tensor(rows).double())
+    half = torch.tensor(NUMBERS).bfloat16()
     start(expected)
     assert np.isfinite(expected.update_many(half).statistic).all()
     assert expected.update(half[0]).time == 101
-    with pytest.raises(InputError, match=r"shape \(100000, 100000\) has 1e\+10 entries, .*truncated SVD"):
-        detector(sparse.csr_array((100_000, 100_000)))
 
 
 @pytest.mark.parametrize("bad", [{"a": 1.0}, [np.nan, 1.0], "text", [1.0], [None, 1.0]])
