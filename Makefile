@@ -4,7 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test test-gpu lint bench bench-gpu bench-spark faults-spark results paper promise clean
+# What PyTorch's, ONNX's and Spark's tests need besides: they skip without it.
+EXTRAS := torch==2.13.0 pillow onnx onnxruntime pyspark==4.3.0 protobuf
+ALL_READY := $(VENV)/.all-ready
+
+# Stealing leaves files whole but for where it cuts, so that few fits of a file's fixtures are made twice.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+
+.PHONY: help setup demo test test-all browser-and-java test-gpu lint bench bench-gpu bench-spark faults-spark results paper promise clean
 
 help:  ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
@@ -15,13 +22,26 @@ $(READY): pyproject.toml
 	$(BIN)/python -m pip install --quiet --editable '.[dev,data,plot]'
 	@touch $(READY)
 
+$(ALL_READY): $(READY)
+	$(BIN)/python -m pip install --quiet $(EXTRAS)
+	@touch $(ALL_READY)
+
 setup: $(READY)  ## Make .venv with everything in it
 
 demo: $(READY)  ## Watch an embedded example stream until it rings
 	$(BIN)/tocsin demo
 
-test: $(READY)  ## Run all tests
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+test: $(READY)  ## Run the tests; those that need PyTorch, ONNX, Spark or a browser skip without them
+	$(PYTEST)
+
+test-all: $(ALL_READY) browser-and-java  ## Install those too, and run all tests
+	$(PYTEST)
+
+browser-and-java:
+	@command -v chromium >/dev/null && command -v java >/dev/null || { \
+		export DEBIAN_FRONTEND=noninteractive; \
+		apt-get update -qq && apt-get install -qq -y --no-install-recommends chromium default-jre-headless; \
+	} >/dev/null || echo "Chromium and Java are not both here, and cannot be installed: what needs them skips."
 
 test-gpu: $(READY)  ## Run the tests of the PyTorch backend on a GPU (with the PyTorch that is installed in .venv)
 	TOCSIN_TEST_DEVICE=cuda $(BIN)/python -m pytest tests/test_gpu.py tests/test_bank.py tests/test_torch.py \

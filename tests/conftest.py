@@ -6,7 +6,7 @@ import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")  # before NumPy and PyTorch: over small products threads only fight
 
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
@@ -17,6 +17,15 @@ from tocsin.calibration import dependence, plan, run
 
 settings.register_profile("tocsin", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("tocsin")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """A long test that skips fails: where the extras are, CI leaves long ones out, so it would never run."""
+    report = yield
+    if report.skipped and item.get_closest_marker("long"):
+        report.outcome, report.longrepr = "failed", "Long tests must not skip: leave the mark `long` out here."
+    return report
 
 
 @pytest.fixture(params=with_torch)

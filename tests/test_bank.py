@@ -202,7 +202,7 @@ def test_runs_begin_with_quiet_windows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::tocsin.errors.DependenceWarning")  # one quiet reference in a hundred has it
-@pytest.mark.promise
+@pytest.mark.long
 @pytest.mark.parametrize("ert_bank", [None, 20.0])
 def test_promise(ert_bank: float | None) -> None:
     """Quiet banks ring at the stated rate, and not at once: a law with heavy tails that nothing was tuned to.

@@ -18,8 +18,6 @@ TELLS = {
 }
 """What each prints, among other things."""
 
-NEEDS = {"tabular": ("pandas", "narwhals"), "images": ("sklearn",), "sensors": ("pandas", "narwhals"), "text": ()}
-
 
 def test_all_are_here() -> None:
     """And each is under 60 lines."""
@@ -29,11 +27,10 @@ def test_all_are_here() -> None:
         assert len(file.read_text().splitlines()) < 60
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", TELLS)
 def test_it_tells(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     """Its seed is fixed, so it tells the same each time."""
-    for library in NEEDS[name]:
-        pytest.importorskip(library)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # what a fit has to say of its reference is part of the example
         runpy.run_path(str(EXAMPLES / f"{name}.py"))

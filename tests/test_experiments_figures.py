@@ -149,6 +149,7 @@ def _of(table: Table, calibration: str, name: str) -> naive.Floats:
     return np.array([row[name] for row in table if row["calibration"] == calibration], dtype=np.float64)
 
 
+@pytest.mark.long
 def test_a_fixed_threshold_soon_rings_less_often_and_adaptive_ones_at_a_constant_rate(rates: Tables) -> None:
     """Fails falsely at a rate of 2e-6: 16 tests at 5.3 standard errors, normal. Sees an error of a third of alpha.
 
@@ -172,6 +173,7 @@ def test_a_fixed_threshold_soon_rings_less_often_and_adaptive_ones_at_a_constant
     assert len(set(_of(table, "fixed", "threshold"))) == 1
 
 
+@pytest.mark.long
 def test_thresholds_agree_with_those_of_the_known_law(rates: Tables) -> None:
     """Fails falsely at a rate below 1e-6: the bound is six standard errors of the difference of means.
 
@@ -183,6 +185,7 @@ def test_thresholds_agree_with_those_of_the_known_law(rates: Tables) -> None:
     assert np.abs(known - paper).max() < 6 * np.sqrt((0.010**2 + 0.004**2) / figure1.QUICK_REFERENCES + 0.002**2)
 
 
+@pytest.mark.long
 def test_red_areas_are_the_rates(rates: Tables) -> None:
     for calibration in figure1.CALIBRATIONS:
         rows = [row for row in rates["figure1-densities"] if row["calibration"] == calibration]
@@ -194,6 +197,7 @@ def test_red_areas_are_the_rates(rates: Tables) -> None:
             assert sum(above) == pytest.approx(rate, abs=1e-3)
 
 
+@pytest.mark.long
 def test_figure_1_is_drawn_from_its_files(rates: Tables, tmp_path: Path) -> None:
     _assert_drawn(FIGURE1.draw(_through_files(FIGURE1, rates, tmp_path), tmp_path), "figure1", tmp_path)
 

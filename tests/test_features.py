@@ -88,7 +88,7 @@ def test_many_categories_and_rare_ones_have_directions() -> None:
         assert decoded == [*names[:-2], "other", "other"]
 
 
-@pytest.mark.promise
+@pytest.mark.long
 def test_a_column_of_many_equal_categories_keeps_the_promise() -> None:
     """A hundred of them, ten times each: which of them the reference has most of is chance, and must not matter.
 

@@ -400,6 +400,7 @@ by_chance = pytest.mark.filterwarnings("ignore:The reference depends on its orde
 
 
 @by_chance
+@pytest.mark.long
 @pytest.mark.parametrize("case", ["family", "discrete"])
 def test_quiet_keys_ring_at_the_stated_rate(case: str) -> None:
     """For each key, from its first observation on, and after alarms.
@@ -431,6 +432,7 @@ def test_quiet_keys_ring_at_the_stated_rate(case: str) -> None:
 
 
 @by_chance
+@pytest.mark.long
 def test_a_promise_for_all_keys() -> None:
     """So many keys ring together once in `ert_fleet` observations of each.
 

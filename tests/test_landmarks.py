@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from backends import BACKENDS
+from backends import with_torch
 from test_promise import Case, measure
 from tocsin import MMD, Blocks, Custom, Detector, Gaussian, Independent, InputError, Landmarks, MeanShift, compute
 from tocsin.cli import app
@@ -264,7 +264,7 @@ def test_update_equals_update_many(backend: compute.Backend) -> None:
     assert block.alarm[60:].any()
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", with_torch)
 def test_blocks_may_be_cut(backend: compute.Backend) -> None:
     """In any backend."""
     rows = stream()
@@ -273,7 +273,7 @@ def test_blocks_may_be_cut(backend: compute.Backend) -> None:
     assert np.concatenate(pieces) == pytest.approx(whole.update_many(rows).statistic, abs=TOLERANCE)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", with_torch)
 def test_backends_agree(backend: compute.Backend) -> None:
     """On what does not depend on their random numbers."""
     detector, known = fitted(backend), fitted("numba")
@@ -449,7 +449,7 @@ CASES = [
 ]
 
 
-@pytest.mark.promise
+@pytest.mark.long
 @pytest.mark.filterwarnings("ignore::tocsin.DependenceWarning")  # one reference in a hundred
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_run_lengths_are_geometric_with_the_promised_mean(case: Case) -> None:

@@ -60,7 +60,7 @@ def detectors() -> list[Detector]:
         ]
 
 
-@pytest.mark.promise
+@pytest.mark.long
 def test_the_promise_is_kept_on_mixed_tables(detectors: list[Detector]) -> None:
     """Thirty columns of all kinds, with ties and gaps.
 
@@ -93,7 +93,7 @@ CHANGES: dict[str, tuple[dict[str, float], int]] = {
 }
 
 
-@pytest.mark.promise
+@pytest.mark.long
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_change_in_what_is_missing_or_new_is_found(detectors: list[Detector], change: str) -> None:
     """Alone: every value that is there comes from the same law as before.

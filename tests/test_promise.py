@@ -32,7 +32,7 @@ from tocsin.compute.arrays import Float64Array
 from tocsin.experiments import laws
 from tocsin.experiments.processes import autoregressive
 
-pytestmark = pytest.mark.promise
+pytestmark = pytest.mark.long
 
 CONFIGURATIONS = 6
 RUNS = 1200

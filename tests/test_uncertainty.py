@@ -177,6 +177,7 @@ class BlockToy:
         return law_error(rang, quiet, self.count, self.block)[0]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("block", "alarms"), [(12, 300), (12, 1000), (40, 1000), (150, 1000)])
 def test_law_error_of_blocks(block: int, alarms: int) -> None:
     """Points that came together share the credit, and influences within a block add up.
@@ -206,6 +207,7 @@ def planted(seed: int, even: float, odd: float, *, shared: bool) -> Spread:
     return Spread(first <= tests, np.minimum(first, tests).astype(np.int64))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shared", [True, False])
 @pytest.mark.parametrize("even", [0.1, 0.4])
 def test_reference_error_is_the_spread_of_the_even_part(even: float, shared: bool) -> None:
