@@ -53,9 +53,14 @@ MEMORY[20:] -= MEMORY[:-20].copy()
 
 @pytest.fixture(scope="module")
 def workers() -> Iterator[Any]:
-    """Two worker processes of one thread each, that come back when they are killed."""
+    """Two worker processes of one thread each, that come back when they are killed.
+
+    Unless told to wait longer, Dask closes one for good that is not there 15 seconds after a death, be it for another.
+    """
+    dask: Any = importlib.import_module("dask")
     with (
         warnings.catch_warnings(),
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 hour"}),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, memory_limit=0, dashboard_address=":0", silence_logs=50
         ) as cluster,
