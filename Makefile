@@ -11,7 +11,7 @@ ALL_READY := $(VENV)/.all-ready
 # Stealing leaves files whole but for where it cuts, so that few fits of a file's fixtures are made twice.
 PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
 
-.PHONY: help setup demo test test-all browser-and-java test-gpu lint bench bench-gpu bench-spark faults-spark results paper promise clean
+.PHONY: help setup demo test test-all browser-and-java test-gpu lint bench bench-versions bench-gpu bench-spark faults-spark results paper promise clean
 
 help:  ## List what can be made
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/'
@@ -66,6 +66,10 @@ faults-spark: $(READY)  ## What is lost or doubled when parts of a Spark stream 
 
 bench: $(READY)  ## Speed, side by side with alibi-detect in an environment of its own
 	$(BIN)/python -m benchmarks.speed
+
+BEFORE ?= HEAD
+bench-versions: $(READY)  ## Speed and results beside an earlier version's, by turns (make bench-versions BEFORE=REVISION)
+	$(BIN)/python -m benchmarks.versions $(BEFORE)
 
 results: $(READY)  ## The accuracy figures of docs/results/core.md (about half an hour)
 	$(BIN)/python -m benchmarks.promise

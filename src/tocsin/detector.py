@@ -67,6 +67,9 @@ class Detector(Watcher[Calibration]):
 
     False alarms come at a constant rate: the time to the next is geometric, whatever happened before.
 
+    Threads may share a detector: observations are taken in one at a time, and none is lost; in which order is up to the
+    threads. Copies go their own ways.
+
     Parameters
     ----------
     ert
