@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import functools
 import importlib
 import importlib.util
 import os
@@ -38,19 +37,20 @@ VARIABLE = "TOCSIN_BACKEND"
 class LazyFunctions:
     """`Functions` of a module that is imported when the first of them is called. Unlike it they can be pickled."""
 
+    _module: BackendModule
+
     def __init__(self, backend: str, device: str = "cpu") -> None:
         self.backend, self.device = backend, device
 
-    @functools.cached_property
-    def _module(self) -> BackendModule:
-        return importlib.import_module(f"tocsin.compute.{self.backend}_")
-
     def __getattr__(self, name: str) -> Any:  # the rest of `Functions`, which the modules were checked for
-        if name.startswith("_"):
+        if name.startswith("_") and name != "_module":
             raise AttributeError(name)
-        function = getattr(self._module, name)
-        setattr(self, name, function)  # found at once next time
-        return function
+        found = self._imported() if name == "_module" else getattr(self._module, name)
+        setattr(self, name, found)  # at once next time
+        return found
+
+    def _imported(self) -> BackendModule:
+        return importlib.import_module(f"tocsin.compute.{self.backend}_")
 
     def put(self, array: NDArray[S]) -> NDArray[S]:
         return self._module.put(self.device, array)
