@@ -12,6 +12,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from tocsin.compute import cache
 from tocsin.compute.arrays import Float32Array
 
 P = ParamSpec("P")
@@ -32,20 +33,37 @@ _EXACT = {"contract", "nsz"}
 
 def jit(function: Callable[P, R]) -> Callable[P, R]:
     """Compile for the CPU, cache on disk, release the GIL; sums may be reordered."""
-    compiled: Callable[P, R] = _numba.njit(cache=True, nogil=True, fastmath=_EXACT | {"reassoc"})(function)
-    return compiled
+    return _compiled(function, _EXACT | {"reassoc"})
 
 
 def exact(function: Callable[P, R]) -> Callable[P, R]:
     """As `jit`, with every operation in the order it is written."""
-    compiled: Callable[P, R] = _numba.njit(cache=True, nogil=True, fastmath=_EXACT)(function)
-    return compiled
+    return _compiled(function, _EXACT)
 
 
 def literal(function: Callable[P, R]) -> Callable[P, R]:
     """As `exact`, with every operation rounded on its own: the same bits as NumPy's."""
-    compiled: Callable[P, R] = _numba.njit(cache=True, nogil=True)(function)
-    return compiled
+    return _compiled(function, set())
+
+
+def _compiled(function: Callable[P, R], fastmath: set[str]) -> Callable[P, R]:
+    def compiled(*, keep: bool) -> Callable[P, R]:
+        result: Callable[P, R] = _numba.njit(cache=keep, nogil=True, fastmath=fastmath)(function)
+        return result
+
+    try:
+        return compiled(keep=True)
+    except RuntimeError as error:
+        if not str(error).startswith(cache.NO_PLACE):
+            raise
+    folder = cache.elsewhere()
+    if folder is None:
+        return compiled(keep=False)
+    before, _numba.config.CACHE_DIR = _numba.config.CACHE_DIR, str(folder)
+    try:
+        return compiled(keep=True)
+    finally:
+        _numba.config.CACHE_DIR = before
 
 
 Intrinsic = tuple[object, Callable[..., object]]
