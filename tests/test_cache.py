@@ -60,7 +60,7 @@ def test_a_folder_that_others_may_have_written_to_is_not_used(tmp_path: Path, pl
         own(tmp_path).chmod(0o777)
     _, told = run(tmp_path)
     assert len(told.splitlines()) == 1
-    assert "compiled anew in every process" in told
+    assert "code is compiled anew in every process" in told
     assert not list(tmp_path.rglob("*.nbc"))
 
 

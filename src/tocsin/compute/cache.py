@@ -17,11 +17,9 @@ NO_PLACE = "cannot cache function"
 def elsewhere() -> Path | None:
     """A folder of this user's own under the temporary one; None if there can be none. Tells once which it is."""
     folder = _own_folder()
-    where = "compiled anew in every process" if folder is None else f"kept in {folder} as long as that lasts"
+    follows = "code is compiled anew in every process" if folder is None else f"compiled code is kept in {folder}"
     logging.getLogger("tocsin").warning(
-        "Neither Tocsin's folder nor your home can be written: compiled code is %s. Set NUMBA_CACHE_DIR to a folder "
-        "that stays.",
-        where,
+        "Neither Tocsin's folder nor your home can be written: %s. Set NUMBA_CACHE_DIR to a folder that stays.", follows
     )
     return folder
 
