@@ -19,6 +19,11 @@ settings.register_profile("tocsin", derandomize=True, deadline=None, max_example
 settings.load_profile("tocsin")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Spark's tests come first: idle workers steal from the end, and would have to start a Spark of their own."""
+    items.sort(key=lambda item: item.path.name != "test_spark.py")
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """A long test that skips fails: where the extras are, CI leaves long ones out, so it would never run."""
