@@ -10,7 +10,7 @@ import pytest
 
 from tocsin import MMD, Custom, Detector, Gaussian, InputError
 from tocsin.calibration import plan
-from tocsin.compute import numba_
+from tocsin.compute import numba_pairs
 from tocsin.compute.arrays import Array
 from tocsin.samplers import Singly
 
@@ -61,7 +61,7 @@ def test_a_users_function_is_not_called_from_threads() -> None:
 
 def test_rows_in_any_layout_compile_nothing_new() -> None:
     """A pause to compile in mid-stream would be an outage."""
-    compiled: Any = numba_.gaussian_observe
+    compiled: Any = numba_pairs._observe
     detector = Detector(30, MMD(Gaussian()), window=5, paths=60, seed=0).fit(ROWS)
     detector.update(ROWS[0])
     before = len(compiled.signatures)

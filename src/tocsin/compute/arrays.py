@@ -21,4 +21,4 @@ squares of differences stay finite in float32. Any finite observation can be com
 
 RUN_STRIDE, TEST_STRIDE, STREAM_STRIDE = 0xD1342543DE82EF95, 0x9E3779B97F4A7C15, 0xA0761D6478BD642F
 MIXERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
-"""Of the coins that break ties; see `numpy_.coins`."""
+"""Of the coins that break ties; see `host.coins`."""

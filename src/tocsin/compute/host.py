@@ -6,7 +6,19 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from tocsin.compute.arrays import Array, BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
+from tocsin.compute.arrays import (
+    MIXERS,
+    RUN_STRIDE,
+    STREAM_STRIDE,
+    TEST_STRIDE,
+    Array,
+    BoolArray,
+    Float32Array,
+    Float64Array,
+    Int32Array,
+    Int64Array,
+    UInt64Array,
+)
 
 BLOCK_WORK, SPREAD_STREAMS, ROWS = 2**20, 8, 256
 """Pairs of points in a block of null streams; streams in a block that meets all pseudo-references; rows of the kernel
@@ -85,3 +97,16 @@ def take(array: Array, rows: Int64Array, columns: Int64Array) -> Array:
 def stretch_maxima(paths: Float64Array, edges: Int64Array) -> Float64Array:
     """The largest value of each path within each stretch; (P, stretches)."""
     return np.asarray(np.maximum.reduceat(paths, edges[:-1], axis=1))
+
+
+def coins(seed: np.uint64, stream: UInt64Array, run: Int64Array, time: Int64Array) -> Float64Array:
+    """Uniform numbers for the tests at these times, (n,), of runs of streams, (n,) or (1,): a hash of all three.
+
+    A counter-based generator (Salmon et al. 2011) with the mixing of splitmix64 (Steele et al. 2014). Sums and products
+    wrap around, as they should.
+    """
+    x = (time.astype(np.uint64) + np.uint64(1)) * np.uint64(TEST_STRIDE)
+    x += stream * np.uint64(STREAM_STRIDE) + run.astype(np.uint64) * np.uint64(RUN_STRIDE) + seed
+    for shift, mixer in zip((30, 27), MIXERS, strict=True):
+        x = (x ^ (x >> np.uint64(shift))) * np.uint64(mixer)
+    return np.asarray(((x ^ (x >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53)

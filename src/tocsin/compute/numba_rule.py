@@ -12,11 +12,7 @@ _BY_RUN, _BY_STREAM, _BY_TEST = np.uint64(RUN_STRIDE), np.uint64(STREAM_STRIDE),
 _FIRST, _SECOND = np.uint64(MIXERS[0]), np.uint64(MIXERS[1])
 _11, _27, _30, _31 = np.uint64(11), np.uint64(27), np.uint64(30), np.uint64(31)
 
-
-def coins(seed: np.uint64, stream: UInt64Array, run: Int64Array, time: Int64Array) -> Float64Array:
-    out = np.empty(time.size)
-    _coins(seed, stream, run, time, out)
-    return out
+_NO_SEED, _NO_STREAM, _NO_RUN = np.uint64(0), np.zeros(1, np.uint64), np.zeros(1, np.int64)
 
 
 def decide(
@@ -31,7 +27,10 @@ def decide(
     thresholds: Float64Array,
 ) -> tuple[Float64Array, Float64Array, Int64Array]:
     statistic, threshold, loudest = coins.copy(), np.empty(len(values)), np.empty(len(values), np.int64)
-    _decide(values, tests, 0, centre, scale, tie, grid, origin, thresholds, statistic, threshold, loudest)
+    _judge(
+        values, _NO_SEED, _NO_STREAM, _NO_RUN, tests, 0, centre, scale, tie, grid, origin, thresholds, False,
+        statistic, threshold, loudest,
+    )  # fmt: skip
     return statistic, threshold, loudest
 
 
@@ -51,52 +50,10 @@ def judge(
 ) -> tuple[Float64Array, Float64Array, Int64Array]:
     statistic, threshold, loudest = np.empty(len(values)), np.empty(len(values)), np.empty(len(values), np.int64)
     _judge(
-        values, seed, stream, run, time, untested, centre, scale, tie, grid, origin, thresholds,
+        values, seed, stream, run, time, untested, centre, scale, tie, grid, origin, thresholds, True,
         statistic, threshold, loudest,
     )  # fmt: skip
     return statistic, threshold, loudest
-
-
-@literal
-def _coins(seed: np.uint64, stream: UInt64Array, run: Int64Array, time: Int64Array, out: Float64Array) -> None:
-    for i in range(time.size):
-        x = seed + stream[i if stream.size > 1 else 0] * _BY_STREAM
-        x += np.uint64(run[i if run.size > 1 else 0]) * _BY_RUN
-        x += (np.uint64(time[i]) + np.uint64(1)) * _BY_TEST
-        x = (x ^ (x >> _30)) * _FIRST
-        x = (x ^ (x >> _27)) * _SECOND
-        out[i] = np.float64((x ^ (x >> _31)) >> _11) * 2.0**-53
-
-
-@literal
-def _decide(
-    values: Float64Array,
-    times: Int64Array,
-    untested: int,
-    centre: Float64Array,
-    scale: Float64Array,
-    tie: float,
-    grid: float,
-    origin: float,
-    thresholds: Float64Array,
-    statistic: Float64Array,
-    threshold: Float64Array,
-    loudest: Int64Array,
-) -> None:
-    """`statistic` holds the coins when it begins."""
-    n, channels = values.shape
-    for i in range(n):
-        best, loudest[i] = (values[i, 0] - centre[0]) / scale[0], 0
-        for k in range(1, channels):
-            score = (values[i, k] - centre[k]) / scale[k]
-            if score > best or (np.isnan(score) and not np.isnan(best)):
-                best = score
-                loudest[i] = k
-        if grid > 0:
-            best = np.rint((best - origin) / grid) * grid + origin
-        test = times[i if times.size > 1 else 0] - untested
-        statistic[i] = best + tie * statistic[i] if test >= 0 else np.nan
-        threshold[i] = thresholds[min(test, thresholds.size - 1)] if test >= 0 else np.nan
 
 
 @literal
@@ -113,9 +70,31 @@ def _judge(
     grid: float,
     origin: float,
     thresholds: Float64Array,
+    toss: bool,
     statistic: Float64Array,
     threshold: Float64Array,
     loudest: Int64Array,
 ) -> None:
-    _coins(seed, stream, run, time, statistic)
-    _decide(values, time, untested, centre, scale, tie, grid, origin, thresholds, statistic, threshold, loudest)
+    """Without a `toss`, `statistic` holds the coins when it begins."""
+    n, channels = values.shape
+    for i in range(n):
+        now = time[i if time.size > 1 else 0]
+        coin = statistic[i]
+        if toss:
+            x = seed + stream[i if stream.size > 1 else 0] * _BY_STREAM
+            x += np.uint64(run[i if run.size > 1 else 0]) * _BY_RUN
+            x += (np.uint64(now) + np.uint64(1)) * _BY_TEST
+            x = (x ^ (x >> _30)) * _FIRST
+            x = (x ^ (x >> _27)) * _SECOND
+            coin = np.float64((x ^ (x >> _31)) >> _11) * 2.0**-53
+        best, loudest[i] = (values[i, 0] - centre[0]) / scale[0], 0
+        for k in range(1, channels):
+            score = (values[i, k] - centre[k]) / scale[k]
+            if score > best or (np.isnan(score) and not np.isnan(best)):
+                best, loudest[i] = score, k
+        if grid > 0:
+            best = np.rint((best - origin) / grid) * grid + origin
+        test = now - untested
+        statistic[i], threshold[i] = np.nan, np.nan
+        if test >= 0:
+            statistic[i], threshold[i] = best + tie * coin, thresholds[min(test, thresholds.size - 1)]

@@ -11,11 +11,16 @@ from tocsin.compute.jit import exact
 UInt8Array = NDArray[np.uint8]
 
 
-@exact
 def ngram_counts(characters: UInt8Array, ends: Int64Array, length: int, places: int) -> Float64Array:
     """Signed counts of hashed n-grams of texts that follow each other, each row scaled to length 1."""
     out = np.zeros((len(ends), places))
-    begin = 0
+    _ngram_counts(characters, ends, length, out)
+    return out
+
+
+@exact
+def _ngram_counts(characters: UInt8Array, ends: Int64Array, length: int, out: Float64Array) -> None:
+    begin, places = 0, out.shape[1]
     for row in range(len(ends)):
         for first in range(begin, ends[row] - length + 1):
             code = np.uint32(2166136261)
@@ -26,7 +31,10 @@ def ngram_counts(characters: UInt8Array, ends: Int64Array, length: int, places: 
             code = np.uint32(code ^ (code >> np.uint32(13)))
             out[row, code % places] += 1.0 if (code >> np.uint32(16)) & np.uint32(1) else -1.0
         begin = ends[row]
-        size = np.sqrt((out[row] ** 2).sum())
+        square = 0.0
+        for place in range(places):
+            square += out[row, place] ** 2
+        size = np.sqrt(square)
         if size > 0:
-            out[row] /= size
-    return out
+            for place in range(places):
+                out[row, place] /= size

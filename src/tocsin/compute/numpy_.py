@@ -11,12 +11,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from tocsin.compute import host
 from tocsin.compute.arrays import (
     FARTHEST,
-    MIXERS,
-    RUN_STRIDE,
-    STREAM_STRIDE,
-    TEST_STRIDE,
     Array,
     Float32Array,
     Float64Array,
@@ -458,19 +455,6 @@ def loudest(
     return np.asarray(scores + np.repeat(ties, channels.shape[1] // len(ties), axis=0))
 
 
-def coins(seed: np.uint64, stream: UInt64Array, run: Int64Array, time: Int64Array) -> Float64Array:
-    """Uniform numbers for the tests at these times, (n,), of runs of streams, (n,) or (1,): a hash of all three.
-
-    A counter-based generator (Salmon et al. 2011) with the mixing of splitmix64 (Steele et al. 2014). Sums and products
-    wrap around, as they should.
-    """
-    x = (time.astype(np.uint64) + np.uint64(1)) * np.uint64(TEST_STRIDE)
-    x += stream * np.uint64(STREAM_STRIDE) + run.astype(np.uint64) * np.uint64(RUN_STRIDE) + seed
-    for shift, mixer in zip((30, 27), MIXERS, strict=True):
-        x = (x ^ (x >> np.uint64(shift))) * np.uint64(mixer)
-    return np.asarray(((x ^ (x >> np.uint64(31))) >> np.uint64(11)).astype(np.float64) * 2.0**-53)
-
-
 def decide(
     values: Float64Array,
     coins: Float64Array,
@@ -515,7 +499,7 @@ def judge(
 ) -> tuple[Float64Array, Float64Array, Int64Array]:
     """`decide` of observations at these times of their runs, with `coins`; the first `untested` of a run come before
     its test 0."""
-    drawn = coins(seed, stream, run, time)
+    drawn = host.coins(seed, stream, run, time)
     return decide(values, drawn, time - untested, centre, scale, tie, grid, origin, thresholds)
 
 

@@ -13,8 +13,9 @@ import torch
 from torch import Tensor
 
 from tocsin.compute.arrays import Array, BoolArray, Float64Array, Int32Array, Int64Array
+from tocsin.compute.host import coins
 from tocsin.compute.numba_live import pair_keys_advance, pair_keys_take
-from tocsin.compute.numba_rule import coins, decide, judge
+from tocsin.compute.numba_rule import decide, judge
 from tocsin.compute.torch_features import (
     bumps,
     feature_advance,
