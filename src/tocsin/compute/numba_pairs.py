@@ -83,6 +83,23 @@ def total_of(values: Float32Array, row: Whole, start: Whole, stop: Whole) -> flo
 
 
 @jit
+def _row_total(kernels: Float32Array, w: int, size: int) -> float:
+    total = 0.0
+    for j in range(np.uintp(size)):
+        total += np.float64(kernels[w + 1, j])
+    return total
+
+
+@jit
+def _weighted_total(kernels: Float32Array, weights: Float32Array, w: int, start: int, size: int) -> float:
+    total = 0.0
+    first = np.uintp(start)
+    for j in range(np.uintp(size)):
+        total += np.float64(kernels[w + 1, j] * weights[w, first + j])
+    return total
+
+
+@jit
 def _leave_out(kernels: Float32Array, start: int, stop: int, size: int) -> None:
     for w in range(1, kernels.shape[0]):
         for j in range(max(start, 0), min(stop, size)):
@@ -118,16 +135,11 @@ def _observe(
             all_widths(kernels, size, multipliers)
             if own[q] >= 0:
                 _leave_out(kernels, own[q] - guard - start, own[q] + guard + 1 - start, size)
-            first = np.uintp(start)
             for w in range(multipliers.size):
-                total = 0.0
                 if weights.size:
-                    for j in range(np.uintp(size)):
-                        total += np.float64(kernels[w + 1, j] * weights[w, first + j])
+                    sums[w, q] += _weighted_total(kernels, weights, w, start, size)
                 else:
-                    for j in range(np.uintp(size)):
-                        total += np.float64(kernels[w + 1, j])
-                sums[w, q] += total
+                    sums[w, q] += _row_total(kernels, w, size)
     if queries.size:
         for i in range(n):
             met = 1 if weights.size else count
