@@ -2,8 +2,9 @@
 
     python -m benchmarks.versions REVISION [--turns 7]
 
-Both run `benchmarks.workloads` in processes of their own, each with what it has compiled so far. Processor time, since
-machines are shared; read the ratios of medians. Ends with status 1 if a result differs.
+Both run `benchmarks.workloads` in processes of their own, each with what it has compiled so far, and a first fit with
+nothing compiled. Processor time, since machines are shared; read the ratios of medians. Ends with status 1 if a result
+differs.
 """
 
 from __future__ import annotations
@@ -46,10 +47,12 @@ def main() -> None:
         for source in (earlier, present):
             answer(source)  # compiles
         answers = [(answer(earlier), answer(present)) for _ in range(options.turns)]
+        first = [(first_contact(earlier), first_contact(present)) for _ in range(options.turns)]
     print(f"| processor time, median of {options.turns} | {options.revision} | now | ratio |\n|---|---|---|---|")
-    for name in answers[0][0]["times"]:
-        before, now = (statistics.median(turn[i]["times"][name] for turn in answers) for i in (0, 1))
-        print(f"| {name} | {before * 1e3:.1f} ms | {now * 1e3:.1f} ms | {now / before:.2f} |")
+    for turns in (first, answers):
+        for name in turns[0][0]["times"]:
+            before, now = (statistics.median(turn[i]["times"][name] for turn in turns) for i in (0, 1))
+            print(f"| {name} | {before * 1e3:.1f} ms | {now * 1e3:.1f} ms | {now / before:.2f} |")
     digests = [each["digests"] for turn in answers for each in turn]
     different = [name for name in digests[0] if len({own[name] for own in digests}) > 1]
     print(f"\n{len(digests[0]) - len(different)} of {len(digests[0])} results are the same, bit for bit.")
@@ -58,10 +61,16 @@ def main() -> None:
         sys.exit(1)
 
 
-def answer(source: Path) -> Answer:
+def first_contact(source: Path) -> Answer:
+    """A first fit on a machine that has compiled nothing yet."""
+    with tempfile.TemporaryDirectory() as empty:
+        return answer(source, "first", NUMBA_CACHE_DIR=empty)
+
+
+def answer(source: Path, *arguments: str, **variables: str) -> Answer:
     """Of the version in this folder."""
-    environment = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{HERE}"}
-    command = [sys.executable, "-m", "benchmarks.workloads"]
+    environment = {**os.environ, "PYTHONPATH": f"{source}{os.pathsep}{HERE}", **variables}
+    command = [sys.executable, "-m", "benchmarks.workloads", *arguments]
     done = subprocess.run(command, cwd=source.parent, env=environment, check=True, capture_output=True, text=True)
     answered: Answer = json.loads(done.stdout)
     return answered
