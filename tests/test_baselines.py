@@ -311,6 +311,7 @@ def test_regularisations_are_those_of_the_reference(law: laws.Law, expected: flo
 # Run lengths
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("make", "points", "expected", "references", "spread", "known_to"),
     [

@@ -21,11 +21,11 @@ class Stopper:
     def until_asked(self, items: Iterable[T]) -> Iterator[T]:
         """The items, up to the request to stop."""
         source = iter(items)
-        while not self.asked:
+        while True:
             try:
                 with self.waiting():
-                    if self.asked:
-                        return  # just before the waiting began, when nothing would have interrupted it
+                    if self.asked:  # looked at only now: a request from here on interrupts
+                        return
                     item = next(source)
             except (KeyboardInterrupt, StopIteration):
                 return
