@@ -41,9 +41,8 @@ from tocsin.compute.numba_pairs import (
     gaussian_observe,
     gaussian_products,
     gaussian_row_sums,
-    pair_bootstrap_paths,
-    pair_split_paths,
 )
+from tocsin.compute.numba_paths import pair_bootstrap_paths, pair_split_paths
 from tocsin.compute.numba_rule import decide, judge
 
 __all__ = [
