@@ -8,8 +8,8 @@ READY := $(VENV)/.ready
 EXTRAS := torch==2.13.0 pillow onnx onnxruntime pyspark==4.3.0 protobuf
 ALL_READY := $(VENV)/.all-ready
 
-# Stealing leaves files whole but for where it cuts, so that few fits of a file's fixtures are made twice.
-PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist worksteal
+# File by file: many tests of a file share random numbers, which come in the order of the tests.
+PYTEST := $(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 .PHONY: help setup demo test test-all browser-and-java test-gpu lint bench bench-versions bench-gpu bench-spark faults-spark results paper promise clean
 
