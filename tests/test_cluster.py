@@ -201,6 +201,12 @@ def slow_gap(X: Any, Y: Any) -> float:
     return median_gap(X, Y)
 
 
+def slower_gap(X: Any, Y: Any) -> float:
+    """So slow that a calibration by it takes half a minute."""
+    time.sleep(0.01)
+    return median_gap(X, Y)
+
+
 @pytest.mark.parametrize("victims", [1, 2])
 def test_workers_that_die_change_nothing(victims: int, workers: Any, address: str) -> None:
     """One of them, or all that hold what was sent, in the midst of a calibration."""
@@ -318,10 +324,16 @@ def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_interrupted_fit_leaves_no_trace(address: str) -> None:
     """The detector is unfitted, the workers have nothing left to do, and the next fit is as ever."""
-    detector = Detector(50, Custom(slow_gap), window=4, paths=200, seed=3)
-    threading.Timer(0.7, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
-    with pytest.raises(KeyboardInterrupt):
-        detector.fit(ROWS[:200], cluster=address)
+    detector = Detector(50, Custom(slower_gap), window=4, paths=200, seed=3)
+    with distributed.Client(address, set_as_default=False) as client:
+
+        def interrupt() -> None:
+            until(lambda: any(client.processing().values()))
+            os.kill(os.getpid(), signal.SIGINT)
+
+        threading.Thread(target=interrupt).start()
+        with pytest.raises(KeyboardInterrupt):
+            detector.fit(ROWS[:200], cluster=address)
     with pytest.raises(NotFittedError):
         detector.update(ROWS[0])
     with distributed.Client(address, set_as_default=False) as client:

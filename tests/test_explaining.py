@@ -109,7 +109,7 @@ def test_a_large_reference_is_taken_in_pieces(monkeypatch: pytest.MonkeyPatch) -
 def test_of_a_large_reference_some_pairs_stand_for_all(monkeypatch: pytest.MonkeyPatch) -> None:
     """The sum is the detector's own all the same, and columns are right on average over the choices of points.
 
-    Means of 300 choices, within 5 of their standard errors: false once in 10^6, and a third of a choice's spread is seen.
+    Means of 300 choices, within 5 of their standard errors: false once in 10^6; a third of a choice's spread is seen.
     """
     reference, window = RNG.normal(size=(60, 3)), RNG.normal(size=(6, 3)) + np.array([2, 0, 0])
     channel = Channel("MMD", 6, 1.0)
