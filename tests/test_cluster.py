@@ -322,6 +322,15 @@ def test_without_dask(monkeypatch: pytest.MonkeyPatch) -> None:
         fitted("default family", cluster="tcp://host:8786")
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """As in a terminal: what is started in the background ignores Ctrl-C."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupted_fit_leaves_no_trace(address: str) -> None:
     """The detector is unfitted, the workers have nothing left to do, and the next fit is as ever."""
     detector = Detector(50, Custom(slower_gap), window=4, paths=200, seed=3)
