@@ -1,7 +1,8 @@
-"""Where compiled code is kept when numba has no place for it: beside the package, or in the user's home."""
+"""What compiled code depends on, and where it is kept if neither the package nor the home can be written to."""
 
 from __future__ import annotations
 
+import hashlib
 import logging
 import os
 import stat
@@ -11,6 +12,19 @@ from pathlib import Path
 
 NO_PLACE = "cannot cache function"
 """How numba begins to say so."""
+
+
+@cache
+def stamp() -> str:
+    """Of everything that is compiled: code kept under another stamp is compiled anew.
+
+    numba looks at the file of a function alone, and would run code in which functions of other files are as they were
+    before an upgrade.
+    """
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
 
 
 @cache
@@ -30,8 +44,10 @@ def _own_folder() -> Path | None:
     try:
         folder = Path(tempfile.gettempdir()) / f"tocsin-{user}"
         folder.mkdir(mode=0o700, exist_ok=True)
-        found = folder.lstat()
+        found, around = folder.lstat(), folder.parent.stat()
     except OSError:
         return None
-    mine = user is None or (found.st_uid == user and not stat.S_IMODE(found.st_mode) & 0o077)
-    return folder if mine and stat.S_ISDIR(found.st_mode) else None
+    mine = user is None or (found.st_uid == user and not found.st_mode & 0o077)
+    # Where all may write and the sticky bit is missing, anybody could put another folder in its place.
+    exchangeable = user is not None and around.st_mode & (stat.S_IWOTH | stat.S_ISVTX) == stat.S_IWOTH
+    return folder if mine and stat.S_ISDIR(found.st_mode) and not exchangeable else None

@@ -50,8 +50,11 @@ def _compiled(function: Callable[P, R], fastmath: set[str]) -> Callable[P, R]:
     def compiled(*, keep: bool) -> Callable[P, R]:
         # Nobody calls these functions from C; leaving that entrance out saves a tenth of the time to compile.
         options = {"cache": keep, "nogil": True, "no_cfunc_wrapper": True, "fastmath": fastmath}
-        result: Callable[P, R] = _numba.njit(**options)(function)
-        return result
+        result = _numba.njit(**options)(function)
+        if keep:
+            kept = result._cache._cache_file
+            kept._source_stamp = kept._source_stamp, cache.stamp()
+        return result  # type: ignore[no-any-return]
 
     try:
         return compiled(keep=True)
