@@ -6,10 +6,10 @@ import time
 
 import numpy as np
 
-from tocsin.compute.arrays import Float32Array
-from tocsin.compute.jit import jit
-from tocsin.compute.numba_pairs import exponential
-from tocsin.execution import Threads
+from tocsin._compute.arrays import Float32Array
+from tocsin._compute.jit import jit
+from tocsin._compute.numba_pairs import exponential
+from tocsin._execution.threads import Threads
 
 
 @jit

@@ -29,7 +29,7 @@ import numpy as np
 from distributed import Client, LocalCluster
 
 from tocsin import Detector
-from tocsin import cluster as module
+from tocsin._execution import cluster as module
 
 T = TypeVar("T")
 R = TypeVar("R")

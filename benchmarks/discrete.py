@@ -9,7 +9,7 @@ import numpy as np
 
 from benchmarks.runs import average_run_length
 from tocsin import MMD, Detector, Gaussian, MeanShift
-from tocsin.experiments.laws import Points
+from tocsin._experiments.laws import Points
 
 ALARMS = 400
 

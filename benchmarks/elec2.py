@@ -15,10 +15,10 @@ import warnings
 import numpy as np
 
 from tocsin import Blocks, DependenceWarning, Detector, Independent
-from tocsin.compute.arrays import Float64Array, Int64Array
-from tocsin.quiet import QuietRun, run_quietly
-from tocsin.reading import read_whole
-from tocsin.samplers import Sampler
+from tocsin._cli.reading import read_whole
+from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._detector.quiet import QuietRun, run_quietly
+from tocsin._samplers import Sampler
 
 COLUMNS = ["nswprice", "nswdemand", "vicprice", "vicdemand", "transfer"]
 WEEK = 336

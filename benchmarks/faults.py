@@ -3,7 +3,7 @@
     python -m benchmarks.faults [--times 20] [--only NAME ...]
 
 Every try is a stream of its own, whose rows come in any order within a file and some of which are poisoned (a NaN, a
-number too few, no order). Its alarms and dead letters, as the sink of `tocsin.spark.to_folders` holds them in the end,
+number too few, no order). Its alarms and dead letters, as the sink of `to_folders` holds them in the end,
 are compared with those of one sequential pass without Spark.
 
     disorder   nothing else happens
@@ -33,7 +33,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from tocsin import Detector
-from tocsin.fleet import Fleet
+from tocsin._streams.fleet import Fleet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -138,7 +138,7 @@ def _rows(folder: Path) -> list[dict[str, object]]:
 
 def drive(folder: Path, kill_after: int | None = None) -> None:
     """Watch a stream to its end; or until its sink has written this batch, and then die with all that it started."""
-    from tocsin import spark
+    from tocsin.integrations import spark
 
     session = spark.session(
         "faults",

@@ -16,7 +16,7 @@ import warnings
 import numpy as np
 
 from tocsin import Detector, Fleet, Independent
-from tocsin.experiments.laws import Law, counts, ring, skewed
+from tocsin._experiments.laws import Law, counts, ring, skewed
 
 LAWS: dict[str, Law] = {"counts": counts, "ring": ring, "skewed": skewed}
 POINTS, ERT, EACH, BATCH, EARLY = 2000, 500, 200, 20, 20

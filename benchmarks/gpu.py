@@ -21,8 +21,8 @@ import torch
 import triton
 
 from tocsin import MMD, Detector, DetectorBank, Gaussian, Independent
-from tocsin.compute import load
-from tocsin.compute.arrays import Float64Array
+from tocsin._compute import load
+from tocsin._compute.arrays import Float64Array
 
 N, D, WINDOW, PATHS, ERT = 20_000, 32, 100, 100_000, 5000.0
 

@@ -16,8 +16,8 @@ from collections.abc import Callable
 import numpy as np
 
 from tocsin import MMD, Detector, Gaussian, Independent, Landmarks
-from tocsin.experiments.laws import PROBLEMS, Law
-from tocsin.experiments.runs import delays
+from tocsin._experiments.laws import PROBLEMS, Law
+from tocsin._experiments.runs import delays
 
 N, ERT, WINDOW = 20_000, 1024, 25
 COUNTS = (None, 250, 500, 1000, 2000)

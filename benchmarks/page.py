@@ -10,8 +10,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from tocsin.experiments.catalogue import EXPERIMENTS
-from tocsin.experiments.laboratory import Laboratory
+from tocsin._experiments.catalogue import EXPERIMENTS
+from tocsin._experiments.laboratory import Laboratory
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 PAGES = ("paper", "promise")

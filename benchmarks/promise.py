@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.runs import average_run_length
 from tocsin import MMD, Detector, Gaussian
-from tocsin.experiments import laws
+from tocsin._experiments import laws
 
 
 @dataclass(frozen=True)

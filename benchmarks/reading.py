@@ -16,9 +16,10 @@ import numpy as np
 import pyarrow
 import pyarrow.parquet
 
-from tocsin import Detector, Independent, reading
-from tocsin.intake import Tabular
-from tocsin.tables import Table
+from tocsin import Detector, Independent
+from tocsin._cli import reading
+from tocsin._data.intake import Tabular
+from tocsin._data.tables import Table
 
 COLUMNS = 20
 GROUP = 100_000

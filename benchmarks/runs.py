@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from tocsin import Detector
-from tocsin.experiments.laws import Law
+from tocsin._experiments.laws import Law
 
 BLOCK = 4096
 

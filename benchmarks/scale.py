@@ -23,12 +23,13 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from tocsin import Detector, spark
-from tocsin.fleet import Fleet
-from tocsin.spark.keyed import ANSWER, Keyed
-from tocsin.spark.observations import layout_for, rows_of, spread
-from tocsin.spark.shipping import Rules, Shared
-from tocsin.spark.streams import BUCKETS, Watching
+from tocsin import Detector
+from tocsin._integrations.spark.keyed import ANSWER, Keyed
+from tocsin._integrations.spark.observations import layout_for, rows_of, spread
+from tocsin._integrations.spark.shipping import Rules, Shared
+from tocsin._integrations.spark.streams import BUCKETS, Watching
+from tocsin._streams.fleet import Fleet
+from tocsin.integrations import spark
 
 WARM_UP = 4
 NOISE = np.random.default_rng(0).bytes(1_000_000)

@@ -23,7 +23,7 @@ import numpy as np
 
 from benchmarks import bare
 from tocsin import MMD, Detector, Gaussian
-from tocsin.execution import Threads
+from tocsin._execution.threads import Threads
 
 HERE = Path(__file__).resolve().parent
 PEER = HERE.parent / ".peer-venv"

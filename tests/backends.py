@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tocsin import compute
+from tocsin import _compute as compute
 
 HAS_TORCH = find_spec("torch") is not None
 

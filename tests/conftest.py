@@ -12,8 +12,9 @@ import pytest
 from hypothesis import settings
 
 from backends import on_device, with_torch
-from tocsin import compute, fitting
-from tocsin.calibration import dependence, plan, run
+from tocsin import _compute as compute
+from tocsin._calibration import dependence, plan, run
+from tocsin._detector import fitting
 
 settings.register_profile("tocsin", derandomize=True, deadline=None, max_examples=25)
 settings.load_profile("tocsin")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tocsin import Detector, Independent
-from tocsin.outcomes import Outcomes
+from tocsin._state.outcomes import Outcomes
 
 pandas: Any = import_module("pandas")
 polars: Any = import_module("polars")

@@ -12,8 +12,8 @@ import numpy as np
 from typer.testing import CliRunner, Result
 
 from tocsin import Detector
-from tocsin.cli import app
-from tocsin.tables import Table, as_table
+from tocsin._cli import app
+from tocsin._data.tables import Table, as_table
 
 ERT = 2000
 EVIL = "<script>alert(1)</script>"

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from tocsin import storage
-from tocsin.representations import Representation, restore
+from tocsin._data.representations import restore
+from tocsin._detector import storage
+from tocsin.representations import Representation
 
 RNG = np.random.default_rng(0)
 ROWS = RNG.normal(size=(60, 5))

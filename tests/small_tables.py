@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from tocsin.compute.arrays import Float64Array
-from tocsin.tables import Columns, Table, Values, as_table
+from tocsin._compute.arrays import Float64Array
+from tocsin._data.tables import Columns, Table, Values, as_table
 
 pandas: Any = import_module("pandas")
 polars: Any = import_module("polars")

@@ -24,9 +24,9 @@ from tocsin import (
     NotFittedError,
     StorageError,
 )
-from tocsin.compute import Backend
-from tocsin.compute.arrays import Float64Array
-from tocsin.statistics.mmd_bank import GaussianBank
+from tocsin._compute import Backend
+from tocsin._compute.arrays import Float64Array
+from tocsin._statistics.mmd_bank import GaussianBank
 
 CASES: dict[str, dict[str, Any]] = {
     "one channel": {"statistic": MMD(Gaussian()), "window": 10},
@@ -49,7 +49,7 @@ def fitted(case: str = "one channel", backend: Backend = "numba", **options: Any
     return Detector(backend=backend, **given).fit(reference(case), progress=False)
 
 
-@pytest.mark.filterwarnings("ignore::tocsin.errors.ReferenceWarning")
+@pytest.mark.filterwarnings("ignore::tocsin.ReferenceWarning")
 @pytest.mark.parametrize("backend", with_torch)
 @pytest.mark.parametrize("case", CASES)
 def test_streams_are_detectors(case: str, backend: Backend) -> None:
@@ -170,7 +170,7 @@ def test_ert_bank_of_one_stream_is_its_ert() -> None:
     assert DetectorBank(detector, 50, ert_bank=100).calibration_.ert == pytest.approx(50 * 100, rel=0.01)
 
 
-@pytest.mark.filterwarnings("ignore::tocsin.errors.ReferenceWarning")
+@pytest.mark.filterwarnings("ignore::tocsin.ReferenceWarning")
 def test_streams_break_ties_each_for_itself() -> None:
     """Streams that see the same have the same statistic, but for coins of their own."""
     detector = fitted("discrete")
@@ -201,7 +201,7 @@ def test_runs_begin_with_quiet_windows(monkeypatch: pytest.MonkeyPatch) -> None:
     assert latest.max() <= bank.thresholds_[0]
 
 
-@pytest.mark.filterwarnings("ignore::tocsin.errors.DependenceWarning")  # one quiet reference in a hundred has it
+@pytest.mark.filterwarnings("ignore::tocsin.DependenceWarning")  # one quiet reference in a hundred has it
 @pytest.mark.long
 @pytest.mark.parametrize("ert_bank", [None, 20.0])
 def test_promise(ert_bank: float | None) -> None:

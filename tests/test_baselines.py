@@ -14,13 +14,13 @@ import naive
 import naive_baselines
 from naive import Floats
 from tocsin import MMD, Detector, Gaussian, InputError, StorageError
+from tocsin._baselines.lsdd_inc import BLOCK, LSDDIncLive
+from tocsin._baselines.scan_b import moments, run_length, solve, within_blocks
+from tocsin._compute import Backend
+from tocsin._experiments import laws
+from tocsin._experiments.runs import run_lengths
+from tocsin._statistics.lsdd import BOOTSTRAPS
 from tocsin.baselines import LSDDInc, ScanB
-from tocsin.baselines.lsdd_inc import BLOCK, LSDDIncLive
-from tocsin.baselines.scan_b import moments, run_length, solve, within_blocks
-from tocsin.compute import Backend
-from tocsin.experiments import laws
-from tocsin.experiments.runs import run_lengths
-from tocsin.statistics.lsdd import BOOTSTRAPS
 
 ERTS = (128, 256, 512, 1024)
 WINDOW = 7

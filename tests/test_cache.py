@@ -28,8 +28,8 @@ def multiple(number: float) -> float:
 """
 
 CALLER = """
-from tocsin.compute.jit import jit
-from tocsin.compute.numba_pairs import multiple
+from tocsin._compute.jit import jit
+from tocsin._compute.numba_pairs import multiple
 
 @jit
 def twice(number: float) -> float:
@@ -96,12 +96,12 @@ def test_a_folder_that_is_named_is_used(tmp_path: Path) -> None:
 def test_code_is_compiled_anew_after_any_change_of_what_is_compiled(tmp_path: Path) -> None:
     """A function that is called, from another file, may have changed while its caller did not."""
     shutil.copytree(Path(tocsin.__file__).parent, tmp_path / "tocsin", ignore=shutil.ignore_patterns("__pycache__"))
-    pairs = tmp_path / "tocsin/compute/numba_pairs.py"
+    pairs = tmp_path / "tocsin/_compute/numba_pairs.py"
     pairs.write_text(pairs.read_text() + CALLED)
-    (tmp_path / "tocsin/compute/numba_caller.py").write_text(CALLER)
+    (tmp_path / "tocsin/_compute/numba_caller.py").write_text(CALLER)
 
     def answer() -> str:
-        command = [sys.executable, "-c", "from tocsin.compute import numba_caller; print(numba_caller.twice(1.5))"]
+        command = [sys.executable, "-c", "from tocsin._compute import numba_caller; print(numba_caller.twice(1.5))"]
         environment = {**os.environ, "PYTHONPATH": str(tmp_path), "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
         return subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
 

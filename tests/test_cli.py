@@ -21,14 +21,14 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tocsin import DependenceWarning, Detector, __version__
-from tocsin.cli import app
-from tocsin.cli.stopping import Stopper, stopper
-from tocsin.compute.arrays import Float64Array
-from tocsin.experiments import provenance
-from tocsin.experiments.catalogue import EXPERIMENTS, GROUPS
-from tocsin.quiet import run_quietly
+from tocsin._cli import app
+from tocsin._cli.stopping import Stopper, stopper
+from tocsin._compute.arrays import Float64Array
+from tocsin._detector.quiet import run_quietly
+from tocsin._experiments import provenance
+from tocsin._experiments.catalogue import EXPERIMENTS, GROUPS
 
-COMMAND = [sys.executable, "-c", "from tocsin.cli import main; main()"]
+COMMAND = [sys.executable, "-c", "from tocsin._cli import main; main()"]
 PATIENCE = 30.0
 FIT = ("--ert", "300", "--window", "5,20", "--paths", "500", "--seed", "1")
 
@@ -174,7 +174,7 @@ def test_fit_never_replaces_a_device(tmp_path: Path) -> None:
 
 def test_the_library_does_not_import_the_command_line() -> None:
     """typer and rich are for the command line alone."""
-    check = "import sys, tocsin; assert not {'typer', 'rich', 'tocsin.cli'} & set(sys.modules)"
+    check = "import sys, tocsin; assert not {'typer', 'rich', 'tocsin._cli'} & set(sys.modules)"
     subprocess.run([sys.executable, "-c", check], check=True, timeout=PATIENCE)
 
 

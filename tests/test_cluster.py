@@ -33,12 +33,12 @@ from tocsin import (
     NotFittedError,
     TocsinError,
 )
-from tocsin import cluster as module
-from tocsin.cli import app
-from tocsin.cluster import Cluster
-from tocsin.execution import Executor, OneAtATime, Threads
-from tocsin.experiments.base import Options, Table
-from tocsin.experiments.laboratory import Laboratory, read_table
+from tocsin._cli import app
+from tocsin._execution import cluster as module
+from tocsin._execution.cluster import Cluster
+from tocsin._execution.threads import Executor, OneAtATime, Threads
+from tocsin._experiments.base import Options, Table
+from tocsin._experiments.laboratory import Laboratory, read_table
 
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'tocsin[dask]'")
 pytestmark = pytest.mark.usefixtures("quick_fits")

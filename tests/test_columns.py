@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from small_tables import HOUR, LIBRARIES, NOON, mixed, of, pandas, table
-from tocsin.errors import InputError
-from tocsin.tables import OTHERS, Columns, as_table, one_row
+from tocsin._common.errors import InputError
+from tocsin._data.tables import OTHERS, Columns, as_table, one_row
 
 # Kinds
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tocsin.experiments import comparison
-from tocsin.experiments.base import Experiment, Options, Result, Row, Table, Tables, Unit
-from tocsin.experiments.comparison import BASELINE, ERTS, LAWS, PROMISED, Cell, Configuration, cells, problems_of
-from tocsin.experiments.comparison_figures import CALIBRATION, POWER, QQ, smooth_geometric_quantiles
-from tocsin.experiments.laboratory import read_table, write_table
-from tocsin.experiments.laws import PROBLEMS
-from tocsin.experiments.methods import METHODS
-from tocsin.experiments.table1 import TABLE1
+from tocsin._experiments import comparison
+from tocsin._experiments.base import Experiment, Options, Result, Row, Table, Tables, Unit
+from tocsin._experiments.comparison import BASELINE, ERTS, LAWS, PROMISED, Cell, Configuration, cells, problems_of
+from tocsin._experiments.comparison_figures import CALIBRATION, POWER, QQ, smooth_geometric_quantiles
+from tocsin._experiments.laboratory import read_table, write_table
+from tocsin._experiments.laws import PROBLEMS
+from tocsin._experiments.methods import METHODS
+from tocsin._experiments.table1 import TABLE1
 
 RUNS = 100
 DEVIATIONS: dict[str, dict[str, tuple[float, ...]]] = {

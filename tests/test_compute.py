@@ -17,10 +17,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends import needs_torch, on_device, with_torch
-from tocsin import InputError, MissingExtraError, compute
-from tocsin.compute import numba_, numba_pairs, numpy_
-from tocsin.compute.arrays import Array, Float32Array
-from tocsin.compute.protocol import BackendModule
+from tocsin import InputError, MissingExtraError
+from tocsin import _compute as compute
+from tocsin._compute import numba_, numba_pairs, numpy_
+from tocsin._compute.arrays import Array, Float32Array
+from tocsin._compute.protocol import BackendModule
 
 Arguments = list[Any]
 
@@ -436,7 +437,7 @@ def test_every_hot_function_is_compared() -> None:
 @pytest.mark.parametrize("name", DECLARED)
 def test_parameters_have_the_same_names(name: str, backend: compute.Backend) -> None:
     """One signature, several implementations: mypy compares all of it but the names."""
-    function = getattr(importlib.import_module(f"tocsin.compute.{backend}_"), name)
+    function = getattr(importlib.import_module(f"tocsin._compute.{backend}_"), name)
     function = getattr(function, "py_func", function)
     declared = list(inspect.signature(getattr(BackendModule, name)).parameters)
     assert ["self", *inspect.signature(function).parameters] == declared

@@ -30,11 +30,11 @@ from tocsin import (
     Outcome,
     Outcomes,
 )
+from tocsin._calibration.result import Calibration
+from tocsin._compute.arrays import Array
+from tocsin._state import Start
+from tocsin._statistics.base import Statistic
 from tocsin.baselines import LSDDInc, ScanB
-from tocsin.calibration.result import Calibration
-from tocsin.compute.arrays import Array
-from tocsin.state import Start
-from tocsin.statistics.base import Statistic
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 

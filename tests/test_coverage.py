@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tocsin.experiments import intervals, memories, rare
-from tocsin.experiments.base import Experiment, Row, Table
-from tocsin.experiments.coverage import NORMAL, Coverage
-from tocsin.experiments.processes import PROCESSES
+from tocsin._experiments import intervals, memories, rare
+from tocsin._experiments.base import Experiment, Row, Table
+from tocsin._experiments.coverage import NORMAL, Coverage
+from tocsin._experiments.processes import PROCESSES
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results" / "promise"
 

@@ -30,13 +30,13 @@ from tocsin import (
     InputError,
     MeanShift,
     ReferenceWarning,
-    compute,
 )
-from tocsin.calibration import dependence as module
-from tocsin.calibration.dependence import SIGNIFICANT, Similarity, dependence, memory
-from tocsin.compute.arrays import Array, Float64Array, Int64Array
-from tocsin.execution import Threads
-from tocsin.statistics.base import Setting, Statistic
+from tocsin import _compute as compute
+from tocsin._calibration import dependence as module
+from tocsin._calibration.dependence import SIGNIFICANT, Similarity, dependence, memory
+from tocsin._compute.arrays import Array, Float64Array, Int64Array
+from tocsin._execution.threads import Threads
+from tocsin._statistics.base import Setting, Statistic
 
 RARE = 1e-6
 

@@ -14,9 +14,9 @@ import typer.main
 
 import tocsin
 from tocsin import Blocks, DependenceWarning, InputError, MissingExtraError, StorageError
-from tocsin.cli import app
-from tocsin.cli.spelling import FLAGS, INSTEAD, spelled
-from tocsin.errors import Code, Option, Worded
+from tocsin._cli import app
+from tocsin._cli.spelling import FLAGS, INSTEAD, spelled
+from tocsin._common.errors import Code, Option, Worded
 
 SOURCE = Path(tocsin.__file__).parent
 
@@ -57,7 +57,7 @@ PYTHON_ONLY = {
 }
 """Options without a flag."""
 
-APART = {"baselines", "plots", "representations", "spark"}
+APART = {"_baselines", "_plots", "representations", "spark"}
 """Parts of the source whose options no command has."""
 
 
@@ -151,7 +151,7 @@ def test_values_arrive_as_they_left() -> None:
 
 def modules() -> list[tuple[Path, ast.Module]]:
     """Every module but those of the command line, parsed."""
-    files = (file for file in sorted(SOURCE.rglob("*.py")) if file.parent.name != "cli")
+    files = (file for file in sorted(SOURCE.rglob("*.py")) if file.parent.name != "_cli")
     return [(file, ast.parse(file.read_text(encoding="utf-8"))) for file in files]
 
 

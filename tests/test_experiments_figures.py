@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import naive
-from tocsin.experiments import figure1, window_sharing
-from tocsin.experiments.base import Experiment, Options, Result, Table, Tables, Unit, generator
-from tocsin.experiments.figure1 import FIGURE1
-from tocsin.experiments.laboratory import read_table, write_table
-from tocsin.experiments.problems import PROBLEMS_FIGURE
-from tocsin.experiments.resampling import ESTIMATORS, SAMPLINGS, Reference
-from tocsin.experiments.window_sharing import WINDOW_SHARING, ks_distance, noise_floor
-from tocsin.statistics.lsdd import bumps_products, choose_regularisation
+from tocsin._experiments import figure1, window_sharing
+from tocsin._experiments.base import Experiment, Options, Result, Table, Tables, Unit, generator
+from tocsin._experiments.figure1 import FIGURE1
+from tocsin._experiments.laboratory import read_table, write_table
+from tocsin._experiments.problems import PROBLEMS_FIGURE
+from tocsin._experiments.resampling import ESTIMATORS, SAMPLINGS, Reference
+from tocsin._experiments.window_sharing import WINDOW_SHARING, ks_distance, noise_floor
+from tocsin._statistics.lsdd import bumps_products, choose_regularisation
 
 # Of the independent references that an experiment draws, one in a hundred looks dependent.
 pytestmark = pytest.mark.filterwarnings("ignore::tocsin.DependenceWarning")

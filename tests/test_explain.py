@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from tocsin import LSDD, MMD, Blocks, Custom, Detector, Independent, InputError, MeanShift
-from tocsin.compute.arrays import Float64Array
-from tocsin.explaining import Onset, column_contributions, find_onset
-from tocsin.explaining import alarm as alarm_module
-from tocsin.kernels import Gaussian
+from tocsin._compute.arrays import Float64Array
+from tocsin._explain import alarm as alarm_module
+from tocsin._explain.contributions import column_contributions
+from tocsin._explain.onset import Onset, find_onset
+from tocsin._statistics.base import Statistic
+from tocsin._statistics.kernels import Gaussian
 from tocsin.representations import PCA
-from tocsin.statistics.base import Statistic
 
 RNG = np.random.default_rng(0)
 REFERENCE = RNG.normal(size=(200, 3))

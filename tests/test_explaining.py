@@ -11,16 +11,19 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from tocsin.compute.arrays import Array, Float64Array, Int64Array
-from tocsin.errors import InputError
-from tocsin.experiments import alarms, changes, explanations, explanations_report
-from tocsin.experiments.base import Row
-from tocsin.explaining import ColumnTest, column_contributions, contributions, find_examples, find_onset, gaussian
-from tocsin.explaining import columns as column_module
-from tocsin.explaining import onset as onset_module
-from tocsin.explaining.columns import Rates, Scores, lengths
-from tocsin.explaining.kernel import exponents
-from tocsin.statistics.base import Channel
+from tocsin._common.errors import InputError
+from tocsin._compute.arrays import Array, Float64Array, Int64Array
+from tocsin._experiments import alarms, changes, explanations, explanations_report
+from tocsin._experiments.base import Row
+from tocsin._explain import columns as column_module
+from tocsin._explain import contributions
+from tocsin._explain import onset as onset_module
+from tocsin._explain.columns import ColumnTest, Rates, Scores, lengths
+from tocsin._explain.contributions import column_contributions
+from tocsin._explain.examples import find_examples
+from tocsin._explain.kernel import exponents, gaussian
+from tocsin._explain.onset import find_onset
+from tocsin._statistics.base import Channel
 
 RNG = np.random.default_rng(0)
 EACH = np.arange(3)

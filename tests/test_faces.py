@@ -18,7 +18,7 @@ import pytest
 
 import tocsin
 from tocsin import Detector, Independent, InputError, MeanShift, NotFittedError, ReferenceWarning
-from tocsin.compute.arrays import Float64Array
+from tocsin._compute.arrays import Float64Array
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 DOCS = Path(__file__).parents[1] / "docs"
@@ -47,9 +47,9 @@ def test_a_missing_library_is_named(face: str, package: str, monkeypatch: pytest
     """At the import of the face, with what to install."""
     monkeypatch.setitem(sys.modules, face, None)
     monkeypatch.setitem(sys.modules, f"{face}.base", None)
-    monkeypatch.delitem(sys.modules, f"tocsin.faces.{face}", raising=False)
+    monkeypatch.delitem(sys.modules, f"tocsin._integrations.{face}", raising=False)
     with pytest.raises(tocsin.MissingExtraError, match=rf"'{package}': pip install 'tocsin\[{face}\]'"):
-        importlib.import_module(f"tocsin.faces.{face}")
+        importlib.import_module(f"tocsin._integrations.{face}")
 
 
 @pytest.fixture
@@ -100,7 +100,7 @@ class TestPages:
 
 
 class TestRiver:
-    """`tocsin.faces.river.ChangeDetector`."""
+    """`tocsin.integrations.river.ChangeDetector`."""
 
     @pytest.fixture(autouse=True)
     def _library(self) -> None:
@@ -108,7 +108,7 @@ class TestRiver:
 
     @staticmethod
     def face(**options: Any) -> Any:
-        from tocsin.faces.river import ChangeDetector
+        from tocsin.integrations.river import ChangeDetector
 
         return ChangeDetector(**options)
 
@@ -314,14 +314,14 @@ class TestRiver:
         random.seed(0)  # the checks draw from it
         from river import checks
 
-        from tocsin.faces.river import ChangeDetector
+        from tocsin.integrations.river import ChangeDetector
 
         (options,) = ChangeDetector._unit_test_params()
         checks.check_estimator(ChangeDetector(**options))
 
 
 class TestScikitLearn:
-    """`tocsin.faces.sklearn.ChangeDetector`."""
+    """`tocsin.integrations.sklearn.ChangeDetector`."""
 
     EXPECTED = dict.fromkeys(
         ["check_methods_sample_order_invariance", "check_methods_subset_invariance"],
@@ -334,7 +334,7 @@ class TestScikitLearn:
 
     @staticmethod
     def face(**options: Any) -> Any:
-        from tocsin.faces.sklearn import ChangeDetector
+        from tocsin.integrations.sklearn import ChangeDetector
 
         return ChangeDetector(**options)
 

@@ -11,9 +11,9 @@ import pytest
 
 from small_tables import HOUR, LIBRARIES, NOON, mixed, of, rows, table
 from tocsin import Detector, Independent
-from tocsin.compute.arrays import Float64Array
-from tocsin.errors import InputError
-from tocsin.tables.column import APART, DIRECTIONS, KNEE, MOST_CORNERS, RARE, Column
+from tocsin._common.errors import InputError
+from tocsin._compute.arrays import Float64Array
+from tocsin._data.tables.column import APART, DIRECTIONS, KNEE, MOST_CORNERS, RARE, Column
 
 
 def test_missing_values_are_corners_of_their_own() -> None:

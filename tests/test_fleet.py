@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tocsin import LSDD, MMD, Detector, Fleet, Gaussian, Independent, InputError, Landmarks, StorageError
-from tocsin.compute.arrays import Array, Float64Array, Int64Array
-from tocsin.fleet import FleetAlarm, Step
-from tocsin.fleet.states import ALARM
+from tocsin._compute.arrays import Array, Float64Array, Int64Array
+from tocsin._streams.fleet import FleetAlarm, Step
+from tocsin._streams.fleet.states import ALARM
 
 CASES: dict[str, dict[str, Any]] = {
     "one channel": {"statistic": MMD(Gaussian()), "window": 12},

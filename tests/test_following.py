@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from tocsin import following
-from tocsin.errors import InputError
-from tocsin.following import follow
+from tocsin._cli import following
+from tocsin._cli.following import follow
+from tocsin._common.errors import InputError
 
 Step = Callable[[Path], object]
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tocsin import MMD, Detector, DetectorBank, Gaussian, Independent, Landmarks
-from tocsin.compute import Functions, load
+from tocsin._compute import Functions, load
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed: pip install 'tocsin[torch]'")
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="PyTorch sees no GPU")
@@ -107,7 +107,7 @@ def test_a_bank_takes_tensors() -> None:
 
 def test_little_memory_is_enough(monkeypatch: pytest.MonkeyPatch) -> None:
     """Work is planned by what is free; results do not depend on it."""
-    from tocsin.compute import torch_memory
+    from tocsin._compute import torch_memory
 
     sample = np.random.default_rng(0).normal(size=(500, 4))
     detector = Detector(100, sampler=Independent(), window=(5, 20), paths=3000, seed=3, backend="torch", device="cuda")

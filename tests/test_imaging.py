@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from tocsin import Detector
-from tocsin.errors import InputError, MissingExtraError
-from tocsin.experiments import autoencoder, imaging, laboratory, pictures
-from tocsin.experiments.base import Options
-from tocsin.experiments.pictures import UInt8Array
-from tocsin.outcomes import Outcomes
+from tocsin._common.errors import InputError, MissingExtraError
+from tocsin._experiments import autoencoder, imaging, laboratory, pictures
+from tocsin._experiments.base import Options
+from tocsin._experiments.pictures import UInt8Array
+from tocsin._state.outcomes import Outcomes
 
 pytest.importorskip("torch", reason="needs torch: pip install 'tocsin[imaging]'")
 Image = pytest.importorskip("PIL.Image", reason="needs pillow: pip install 'tocsin[imaging]'")
@@ -240,7 +240,7 @@ def test_the_key_knows_the_data_and_not_their_place() -> None:
     assert len({unit.key, *(replace(unit, **other).key for other in others)}) == 5  # type: ignore[arg-type]
 
 
-@pytest.mark.filterwarnings("ignore::tocsin.errors.ReferenceWarning")
+@pytest.mark.filterwarnings("ignore::tocsin.ReferenceWarning")
 def test_from_pictures_to_figure_and_resumed_after_a_move(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     data = tmp_path / "data"
     write_camelyon(data, [("004", 0, 0)] * BEFORE + [("042", 2, 0)] * AFTER, side=8)

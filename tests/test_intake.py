@@ -14,10 +14,10 @@ from scipy import sparse
 
 from mixed_frames import NAMES, arrow, detector, equal, frame, pandas, polars, start
 from tocsin import Detector
-from tocsin.errors import InputError
-from tocsin.intake import Tabular
-from tocsin.outcomes import Outcomes
-from tocsin.watching import SHORTEST_PIECE
+from tocsin._common.errors import InputError
+from tocsin._data.intake import Tabular
+from tocsin._detector.watching import SHORTEST_PIECE
+from tocsin._state.outcomes import Outcomes
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 

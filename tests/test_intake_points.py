@@ -12,9 +12,9 @@ from scipy import sparse
 
 from mixed_frames import detector, equal, frame, pandas, polars, start
 from tocsin import MMD, Custom, Detector
-from tocsin.compute.arrays import Float64Array
-from tocsin.errors import InputError
-from tocsin.intake import Objects, Rows
+from tocsin._common.errors import InputError
+from tocsin._compute.arrays import Float64Array
+from tocsin._data.intake import Objects, Rows
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 

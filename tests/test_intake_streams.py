@@ -9,9 +9,9 @@ import pytest
 
 from mixed_frames import NAMES, detector, equal, frame, pandas, start
 from tocsin import Detector
-from tocsin.cli.streams import blocks
-from tocsin.errors import InputError
-from tocsin.outcomes import Outcomes
+from tocsin._cli.streams import blocks
+from tocsin._common.errors import InputError
+from tocsin._state.outcomes import Outcomes
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 

@@ -17,11 +17,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tocsin import InputError, StorageError, TocsinError, __version__, compute
-from tocsin.experiments import provenance
-from tocsin.experiments.base import Experiment, Options, Perform, Result, Table, Tables, Unit, generator
-from tocsin.experiments.laboratory import Laboratory, read_table, write_table
-from tocsin.experiments.ledger import Ledger
+from tocsin import InputError, StorageError, TocsinError, __version__
+from tocsin import _compute as compute
+from tocsin._experiments import provenance
+from tocsin._experiments.base import Experiment, Options, Perform, Result, Table, Tables, Unit, generator
+from tocsin._experiments.laboratory import Laboratory, read_table, write_table
+from tocsin._experiments.ledger import Ledger
 
 UNITS = 12
 PATIENCE = 60.0
@@ -403,7 +404,7 @@ def test_a_working_copy_gives_its_commit() -> None:
 def test_an_installed_package_gives_its_version(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Outside of any working copy, inside of another project's, and where there is no git."""
     with monkeypatch.context() as patch:
-        package = tmp_path / "site-packages" / "tocsin" / "experiments"
+        package = tmp_path / "site-packages" / "tocsin" / "_experiments"
         package.mkdir(parents=True)
         (package / "__init__.py").touch()
         patch.setattr(provenance, "__file__", str(package / "provenance.py"))
@@ -416,7 +417,7 @@ def test_an_installed_package_gives_its_version(tmp_path: Path, monkeypatch: pyt
 
 def test_a_changed_working_copy_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A + when a file of the package differs from the commit, not when another does."""
-    package = tmp_path / "src" / "tocsin" / "experiments"
+    package = tmp_path / "src" / "tocsin" / "_experiments"
     package.mkdir(parents=True)
     (package / "__init__.py").touch()
     (tmp_path / "README").touch()

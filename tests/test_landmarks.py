@@ -16,16 +16,17 @@ from typer.testing import CliRunner
 
 from backends import with_torch
 from test_promise import Case, measure
-from tocsin import MMD, Blocks, Custom, Detector, Gaussian, Independent, InputError, Landmarks, MeanShift, compute
-from tocsin.cli import app
-from tocsin.compute.arrays import Float64Array, Int64Array
-from tocsin.execution import Threads
-from tocsin.experiments import laws
-from tocsin.samplers import Streams
-from tocsin.statistics import landmarks as module
-from tocsin.statistics.base import Setting
-from tocsin.statistics.landmarks import LandmarksLive, PreparedLandmarks
-from tocsin.statistics.ridge import RIDGES, choose_solvers
+from tocsin import MMD, Blocks, Custom, Detector, Gaussian, Independent, InputError, Landmarks, MeanShift
+from tocsin import _compute as compute
+from tocsin._cli import app
+from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._execution.threads import Threads
+from tocsin._experiments import laws
+from tocsin._samplers import Streams
+from tocsin._statistics import landmarks as module
+from tocsin._statistics.base import Setting
+from tocsin._statistics.landmarks import LandmarksLive, PreparedLandmarks
+from tocsin._statistics.ridge import RIDGES, choose_solvers
 
 TOLERANCE = 1e-5
 WINDOWS = (3, 7)

@@ -9,8 +9,8 @@ import pytest
 from benchmarks.runs import run_lengths
 
 from tocsin import Detector, Independent
-from tocsin.errors import DependenceWarning
-from tocsin.tables import Table, Values
+from tocsin._common.errors import DependenceWarning
+from tocsin._data.tables import Table, Values
 
 PROMISED, REFERENCES, RUNS, POINTS = 200, 4, 200, 1000
 """What is promised, fits to references of their own, runs of each, and points in a reference."""

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from tocsin.tables.ngrams import PLACES, ngram_vectors
+from tocsin._data.tables.ngrams import PLACES, ngram_vectors
 
 TEXTS = st.text(max_size=40)
 

@@ -7,9 +7,9 @@ from statistics import NormalDist
 import numpy as np
 import pytest
 
-from tocsin.calibration.normalise import Normaliser
-from tocsin.compute import Functions
-from tocsin.compute.arrays import Float32Array
+from tocsin._calibration.normalise import Normaliser
+from tocsin._compute import Functions
+from tocsin._compute.arrays import Float32Array
 
 COUNT, TAIL = 20_000, 0.002
 

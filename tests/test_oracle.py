@@ -16,16 +16,16 @@ import naive
 from backends import BACKENDS, needs_torch, on_device, with_torch
 from naive import Floats, Indices
 from tocsin import LSDD, MMD, Blocks, Custom, Detector, Gaussian, Independent, MeanShift
-from tocsin.calibration.normalise import Normaliser
-from tocsin.calibration.plan import Mode, Plan, make_plan
-from tocsin.compute import Backend
-from tocsin.compute.arrays import Float32Array
-from tocsin.execution import Threads
-from tocsin.kernels import median_distance
-from tocsin.samplers import DrawnStreams, InBlocks, Sampler, Singly, Source, Streams
-from tocsin.seeds import Purpose, generator
-from tocsin.statistics.base import Live, NullPaths, Parts, Prepared, Setting, Statistic
-from tocsin.statistics.lsdd import BOOTSTRAPS, CANDIDATES, bumps_products, choose_regularisation
+from tocsin._calibration.normalise import Normaliser
+from tocsin._calibration.plan import Mode, Plan, make_plan
+from tocsin._common.seeds import Purpose, generator
+from tocsin._compute import Backend
+from tocsin._compute.arrays import Float32Array
+from tocsin._execution.threads import Threads
+from tocsin._samplers import DrawnStreams, InBlocks, Sampler, Singly, Source, Streams
+from tocsin._statistics.base import Live, NullPaths, Parts, Prepared, Setting, Statistic
+from tocsin._statistics.kernels import median_distance
+from tocsin._statistics.lsdd import BOOTSTRAPS, CANDIDATES, bumps_products, choose_regularisation
 
 TOLERANCE = 1e-6
 COPIES, PATHS, TOGETHER = 3, 3, 2

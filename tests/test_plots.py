@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from tocsin import Channel, Detector, InputError, MissingExtraError, Outcome, Outcomes, figures, plots
-from tocsin.explanation import Began, Example, Explanation, Moved
-from tocsin.plots.envelope import Envelope, envelope
-from tocsin.plots.path import beginnings, decades
-from tocsin.plots.samples import Bars, Histogram, compared, cut, values_in
-from tocsin.tables import Values
+from tocsin import Channel, Detector, InputError, MissingExtraError, Outcome, Outcomes, plots
+from tocsin._data.tables import Values
+from tocsin._explain.result import Began, Example, Explanation, Moved
+from tocsin._plots import figures
+from tocsin._plots.envelope import Envelope, envelope
+from tocsin._plots.path import beginnings, decades
+from tocsin._plots.samples import Bars, Histogram, compared, cut, values_in
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 

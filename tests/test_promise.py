@@ -28,9 +28,9 @@ from benchmarks.runs import average_run_length, run_lengths
 from scipy import stats
 
 from tocsin import LSDD, MMD, Blocks, Custom, Detector, Gaussian, Independent, MeanShift
-from tocsin.compute.arrays import Float64Array
-from tocsin.experiments import laws
-from tocsin.experiments.processes import autoregressive
+from tocsin._compute.arrays import Float64Array
+from tocsin._experiments import laws
+from tocsin._experiments.processes import autoregressive
 
 pytestmark = pytest.mark.long
 

@@ -47,7 +47,7 @@ def test_public_names_are_documented(name: str) -> None:
 
 def _is_of_the_protocol(member: str) -> bool:
     """`Statistic` documents these once for all statistics."""
-    return hasattr(tocsin.statistics.base.Statistic, member)
+    return hasattr(tocsin._statistics.base.Statistic, member)
 
 
 @pytest.mark.parametrize("name", [name for name in tocsin.__all__ if name.endswith("Error")])

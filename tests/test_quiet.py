@@ -15,11 +15,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from tocsin import MMD, Detector, Gaussian, MeanShift
+from tocsin._calibration.result import LEVEL
+from tocsin._compute.arrays import Int64Array
+from tocsin._detector.quiet import FEWEST_TIMES, SUSPICIOUS, QuietRun, geometric_quantiles, run_quietly
+from tocsin._state import Start
 from tocsin.baselines import ScanB
-from tocsin.calibration.result import LEVEL
-from tocsin.compute.arrays import Int64Array
-from tocsin.quiet import FEWEST_TIMES, SUSPICIOUS, QuietRun, geometric_quantiles, run_quietly
-from tocsin.state import Start
 
 RARE = 1e-6
 

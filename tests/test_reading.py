@@ -13,10 +13,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tocsin.compute.arrays import Float64Array
-from tocsin.errors import InputError, MissingExtraError
-from tocsin.reading import READERS, Selection, read_blocks, read_lines, read_whole, source_name
-from tocsin.tables import Columns, Table
+from tocsin._cli.reading import READERS, Selection, read_blocks, read_lines, read_whole, source_name
+from tocsin._common.errors import InputError, MissingExtraError
+from tocsin._compute.arrays import Float64Array
+from tocsin._data.tables import Columns, Table
 
 arrow: Any = import_module("pyarrow")
 parquet: Any = import_module("pyarrow.parquet")

@@ -15,12 +15,13 @@ from hypothesis import strategies as st
 import naive
 from backends import BACKENDS, needs_torch, on_device
 from naive import Floats, Indices
-from tocsin import Detector, MeanShift, compute, fitting
-from tocsin.calibration import blocks as run_blocks
-from tocsin.calibration import run
-from tocsin.calibration.normalise import Normaliser
-from tocsin.calibration.plan import Mode, Plan, make_plan
-from tocsin.calibration.recursion import (
+from tocsin import Detector, MeanShift
+from tocsin import _compute as compute
+from tocsin._calibration import blocks as run_blocks
+from tocsin._calibration import run
+from tocsin._calibration.normalise import Normaliser
+from tocsin._calibration.plan import Mode, Plan, make_plan
+from tocsin._calibration.recursion import (
     FloorTooHighError,
     PassageCurve,
     Records,
@@ -29,7 +30,8 @@ from tocsin.calibration.recursion import (
     passage_curve,
     thresholds,
 )
-from tocsin.calibration.run import Simulation
+from tocsin._calibration.run import Simulation
+from tocsin._detector import fitting
 
 
 @dataclass(frozen=True)

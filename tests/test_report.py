@@ -14,11 +14,11 @@ from scipy import stats
 
 from reported import EVIL, REFERENCE, STREAM, Page, embedded, reported, rows, table, unpacked
 from tocsin import Detector
-from tocsin.report import gathering
-from tocsin.report.gathering import Gathered
-from tocsin.report.html import data, join, tag
-from tocsin.report.page import SCRIPTS
-from tocsin.report.quality import UNLIKELY, Quality, Share, _beyond
+from tocsin._report import gathering
+from tocsin._report.gathering import Gathered
+from tocsin._report.html import data, join, tag
+from tocsin._report.page import SCRIPTS
+from tocsin._report.quality import UNLIKELY, Quality, Share, _beyond
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 
@@ -89,7 +89,7 @@ def test_data_stay_data(text: str, page: Page) -> None:
 def test_scripts_and_styles_are_shipped(text: str) -> None:
     """As files of the package, which the page holds in full."""
     for name in ("page.css", *SCRIPTS):
-        content = files("tocsin.report").joinpath(name).read_text(encoding="utf-8")
+        content = files("tocsin._report").joinpath(name).read_text(encoding="utf-8")
         assert content in text
         assert "</" not in content
 

@@ -15,9 +15,9 @@ import pytest
 
 from reported import REFERENCE, STREAM, Page, embedded, json_lines, reported, rows, table, tocsin, unpacked
 from tocsin import Detector
-from tocsin.cli import streams
-from tocsin.cli.report import _rows_about
-from tocsin.tables import Table
+from tocsin._cli import streams
+from tocsin._cli.report import _rows_about
+from tocsin._data.tables import Table
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 

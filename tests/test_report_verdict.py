@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from tocsin.report import gathering
-from tocsin.report.words import HARDLY, verdict
+from tocsin._report import gathering
+from tocsin._report.words import HARDLY, verdict
 
 
 def seen_alarms(rang: list[int], tests: int, rarest: float = 0.0, interval: Any = None, mode: str = "steady") -> Any:

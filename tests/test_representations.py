@@ -11,9 +11,10 @@ import pytest
 
 from representing import IMAGES, ROWS, kept_in_a_file, notes
 from tocsin import representations
-from tocsin.compute.arrays import Float64Array
-from tocsin.errors import InputError, StorageError
-from tocsin.representations import PCA, adapt, batches, restore
+from tocsin._common.errors import InputError, StorageError
+from tocsin._compute.arrays import Float64Array
+from tocsin._data.representations import adapt, batches, restore
+from tocsin.representations import PCA
 
 # Any callable
 

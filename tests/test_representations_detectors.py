@@ -10,10 +10,11 @@ import pytest
 
 from representing import notes
 from tocsin import Detector, Independent
-from tocsin.compute.arrays import Float64Array
-from tocsin.errors import StorageError
-from tocsin.quiet import run_quietly
-from tocsin.representations import PCA, Autoencoder, adapt
+from tocsin._common.errors import StorageError
+from tocsin._compute.arrays import Float64Array
+from tocsin._data.representations import adapt
+from tocsin._detector.quiet import run_quietly
+from tocsin.representations import PCA, Autoencoder
 
 # In a detector
 

@@ -12,9 +12,10 @@ import numpy as np
 import pytest
 
 from representing import IMAGES, ROWS, kept_in_a_file
-from tocsin.compute.arrays import Float64Array
-from tocsin.errors import InputError, MissingExtraError, NotFittedError
-from tocsin.representations import PCA, Autoencoder, SentenceEmbedding, adapt
+from tocsin._common.errors import InputError, MissingExtraError, NotFittedError
+from tocsin._compute.arrays import Float64Array
+from tocsin._data.representations import adapt
+from tocsin.representations import PCA, Autoencoder, SentenceEmbedding
 
 # PCA
 

@@ -13,9 +13,9 @@ from scipy import stats
 import naive
 from backends import with_torch
 from tocsin import MMD, Detector, DetectorBank, Fleet, Gaussian
-from tocsin.compute import Backend, load
-from tocsin.compute.arrays import Float64Array, Int64Array
-from tocsin.state import ALONE
+from tocsin._compute import Backend, load
+from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._state import ALONE
 
 
 def numbers(*values: int) -> Int64Array:

@@ -9,11 +9,11 @@ import numpy as np
 import pytest
 
 from tocsin import LSDD, MMD, Detector, Gaussian
+from tocsin._compute.arrays import Float64Array
+from tocsin._experiments import laws, runs
+from tocsin._experiments.methods import METHODS
+from tocsin._experiments.runs import AnyDetector, delays, run_lengths
 from tocsin.baselines import LSDDInc, ScanB
-from tocsin.compute.arrays import Float64Array
-from tocsin.experiments import laws, runs
-from tocsin.experiments.methods import METHODS
-from tocsin.experiments.runs import AnyDetector, delays, run_lengths
 
 ERTS = (20, 40, 80)
 WINDOW = 6

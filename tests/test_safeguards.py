@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from tocsin import MMD, Custom, Detector, Gaussian, InputError
-from tocsin.calibration import plan
-from tocsin.compute import numba_pairs
-from tocsin.compute.arrays import Array
-from tocsin.samplers import Singly
+from tocsin._calibration import plan
+from tocsin._compute import numba_pairs
+from tocsin._compute.arrays import Array
+from tocsin._samplers import Singly
 
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
 

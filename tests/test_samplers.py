@@ -15,9 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from tocsin import LSDD, Blocks, Detector, InputError, compute, validation
-from tocsin.compute.arrays import Array, Int64Array
-from tocsin.samplers import DrawnStreams, InBlocks, Singly, SplitStreams
+from tocsin import LSDD, Blocks, Detector, InputError
+from tocsin import _compute as compute
+from tocsin._compute.arrays import Array, Int64Array
+from tocsin._data import validation
+from tocsin._samplers import DrawnStreams, InBlocks, Singly, SplitStreams
 
 RARE = 1e-6
 FUNCTIONS = compute.load("numba")

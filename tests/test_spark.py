@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import stat
@@ -15,9 +16,12 @@ import numpy as np
 import pytest
 
 from tocsin import Detector, InputError, MissingExtraError, NotFittedError, StorageError
-from tocsin.fleet import Fleet, FleetAlarm
+from tocsin._streams.fleet import Fleet, FleetAlarm
 
-spark = pytest.importorskip("tocsin.spark", exc_type=MissingExtraError)
+spark = pytest.importorskip("tocsin.integrations.spark", exc_type=MissingExtraError)
+bundles, sessions, shipping = (
+    importlib.import_module(f"tocsin._integrations.spark.{name}") for name in ("bundles", "sessions", "shipping")
+)
 sql = pytest.importorskip("pyspark.sql.functions")
 pd = pytest.importorskip("pandas")
 pa = pytest.importorskip("pyarrow")
@@ -27,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 try:
-    spark.sessions.java_must_do()
+    sessions.java_must_do()
 except InputError as reason:
     pytest.skip(f"Spark cannot run here. {reason}", allow_module_level=True)
 
@@ -325,7 +329,7 @@ def test_a_detector_for_each_key(session: SparkSession, tmp_path: Path) -> None:
     rows = [row.asDict() for row in answer.collect()]
     alarms = list[FleetAlarm]()
     for name in ("a/1", "b"):
-        fleet = Fleet(Detector.load(spark.shipping.file_of(tmp_path / "fits", name)))
+        fleet = Fleet(Detector.load(shipping.file_of(tmp_path / "fits", name)))
         part = stream[stream.k == name]
         alarms += fleet.step([name], [None], part[columns], np.zeros(30, int), part.i).alarms
     assert same(in_order([row for row in rows if row["kind"] == "alarm"]), alarms)
@@ -346,18 +350,18 @@ def test_the_page_runs_as_it_stands(
 def test_bundles_are_read_as_written() -> None:
     """Keys of any script, empty states, none at all."""
     for states in ({}, {"": b"", "ключ": b"\0\1", "k": bytes(1000)}):
-        assert spark.bundles.unbundled(spark.bundles.bundled(states, 7), 7) == states
-    assert spark.bundles.unbundled(None, 7) == {}
+        assert bundles.unbundled(bundles.bundled(states, 7), 7) == states
+    assert bundles.unbundled(None, 7) == {}
     with pytest.raises(StorageError, match="buckets=8"):
-        spark.bundles.unbundled(spark.bundles.bundled({}, 7), 8)
+        bundles.unbundled(bundles.bundled({}, 7), 8)
     with pytest.raises(StorageError, match="not written by this version"):
-        spark.bundles.unbundled(b"something else", 7)
+        bundles.unbundled(b"something else", 7)
 
 
 def test_files_of_keys_differ() -> None:
     """Whatever is in a key, its file is in the folder, and no other key's."""
     keys = ["a", "A", "a/b", "a%2Fb", "../a", ".", "", "x" * 1000, "x" * 1001]
-    files = [spark.shipping.file_of("/fits", key) for key in keys]
+    files = [shipping.file_of("/fits", key) for key in keys]
     assert len(set(files)) == len(keys)
     assert all(file.parent == Path("/fits") and len(file.name) < 255 for file in files)
 
@@ -413,15 +417,15 @@ def test_the_wrong_kind_of_frame(session: SparkSession, detector: Detector, tmp_
 
 def test_states_need_rocksdb(session: SparkSession, detector: Detector, tmp_path: Path) -> None:
     """Said before the query starts, with the line that helps."""
-    assert session.conf.get(spark.sessions.PROVIDER) == spark.sessions.ROCKSDB
+    assert session.conf.get(sessions.PROVIDER) == sessions.ROCKSDB
     session.conf.set(
-        spark.sessions.PROVIDER, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
+        sessions.PROVIDER, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
     )
     try:
         with pytest.raises(InputError, match=r"HDFSBackedStateStoreProvider.*\n.*spark.conf.set"):
             spark.watch(source(session, tmp_path), detector, key="machine", order="seq", columns="x")
     finally:
-        session.conf.set(spark.sessions.PROVIDER, spark.sessions.ROCKSDB)
+        session.conf.set(sessions.PROVIDER, sessions.ROCKSDB)
 
 
 def test_workers_with_another_python(
@@ -470,6 +474,6 @@ def test_the_extra_is_named(
     monkeypatch.setitem(sys.modules, "google.protobuf", None)
     with pytest.raises(MissingExtraError, match=r"'protobuf': pip install 'tocsin\[spark\]'"):
         spark.watch(source(session, tmp_path), detector, **OPTIONS)
-    script = "import sys; sys.modules['pyspark'] = None; import tocsin.spark"
+    script = "import sys; sys.modules['pyspark'] = None; import tocsin.integrations.spark"
     ended = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=False)
-    assert "tocsin.spark needs the package 'pyspark': pip install 'tocsin[spark]'" in ended.stderr
+    assert "tocsin.integrations.spark needs the package 'pyspark': pip install 'tocsin[spark]'" in ended.stderr

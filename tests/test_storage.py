@@ -16,20 +16,9 @@ import numpy as np
 import pytest
 
 from backends import needs_torch
-from tocsin import (
-    LSDD,
-    MMD,
-    Blocks,
-    Custom,
-    Detector,
-    Gaussian,
-    Independent,
-    InputError,
-    MeanShift,
-    StorageError,
-    storage,
-)
-from tocsin.compute.arrays import Array
+from tocsin import LSDD, MMD, Blocks, Custom, Detector, Gaussian, Independent, InputError, MeanShift, StorageError
+from tocsin._compute.arrays import Array
+from tocsin._detector import storage
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 

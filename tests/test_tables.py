@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from small_tables import LIBRARIES, NOON, SECONDS, UTC, arrow, column, mixed, pandas, polars, table
-from tocsin.errors import InputError, MissingExtraError
-from tocsin.tables import Columns, as_table
+from tocsin._common.errors import InputError, MissingExtraError
+from tocsin._data.tables import Columns, as_table
 
 
 @pytest.mark.parametrize("library", LIBRARIES)

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 import naive
 from tocsin import MMD, Detector, Gaussian
-from tocsin.calibration.recursion import Records, passage_curve
-from tocsin.calibration.tail import DEPTH, POINTS, SHAPE_SPREAD, RateCurve, Tail, fit_tail
-from tocsin.compute import numpy_
+from tocsin._calibration.recursion import Records, passage_curve
+from tocsin._calibration.tail import DEPTH, POINTS, SHAPE_SPREAD, RateCurve, Tail, fit_tail
+from tocsin._compute import numpy_
 
 BOUND = 4.9
 """Standard errors that chance exceeds once in 10^6."""

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from tocsin import MMD, Detector, DetectorBank, Gaussian
-from tocsin.compute.arrays import Float64Array
+from tocsin._compute.arrays import Float64Array
 
 THREADS, EACH = 4, 500
 

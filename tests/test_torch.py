@@ -22,15 +22,16 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from backends import DEVICE, on_device
-from tocsin import LSDD, MMD, Custom, Detector, Gaussian, MeanShift, compute
-from tocsin.compute.arrays import Array
+from tocsin import LSDD, MMD, Custom, Detector, Gaussian, MeanShift
+from tocsin import _compute as compute
+from tocsin._compute.arrays import Array
 
 MISSING = "PyTorch is not installed: pip install 'tocsin[torch]'"
 torch = pytest.importorskip("torch", reason=MISSING)
-torch_ = pytest.importorskip("tocsin.compute.torch_", reason=MISSING)
-torch_memory = pytest.importorskip("tocsin.compute.torch_memory", reason=MISSING)
-torch_pairs = pytest.importorskip("tocsin.compute.torch_pairs", reason=MISSING)
-torch_live = pytest.importorskip("tocsin.compute.torch_live", reason=MISSING)
+torch_ = pytest.importorskip("tocsin._compute.torch_", reason=MISSING)
+torch_memory = pytest.importorskip("tocsin._compute.torch_memory", reason=MISSING)
+torch_pairs = pytest.importorskip("tocsin._compute.torch_pairs", reason=MISSING)
+torch_live = pytest.importorskip("tocsin._compute.torch_live", reason=MISSING)
 
 RARE = 1e-6
 BOUND = 4.9
@@ -366,7 +367,7 @@ def test_a_block_without_enough_memory_changes_nothing(monkeypatch: pytest.Monke
     with monkeypatch.context() as patched:
         patched.setattr(torch_live, "STEPS", 130)
         patched.setattr(torch_live, "_advanced", failing)
-        patched.setattr("tocsin.statistics.mmd_gaussian.SHORT", 0)
+        patched.setattr("tocsin._statistics.mmd_gaussian.SHORT", 0)
         with pytest.raises(torch.OutOfMemoryError):
             detector.update_many(block)
     np.testing.assert_array_equal(detector.update_many(block).statistic, twin.update_many(block).statistic)

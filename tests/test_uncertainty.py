@@ -16,10 +16,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from backends import BACKENDS, on_device
-from tocsin import MMD, Blocks, Detector, Independent, compute
-from tocsin.calibration.plan import make_plan
-from tocsin.calibration.recursion import Records
-from tocsin.calibration.uncertainty import (
+from tocsin import MMD, Blocks, Detector, Independent
+from tocsin import _compute as compute
+from tocsin._calibration.plan import make_plan
+from tocsin._calibration.recursion import Records
+from tocsin._calibration.uncertainty import (
     PAIRS,
     Errors,
     Spread,
@@ -29,10 +30,10 @@ from tocsin.calibration.uncertainty import (
     points_to_halve,
     with_reflections,
 )
-from tocsin.compute import numpy_
-from tocsin.compute.arrays import Float64Array, Int32Array
-from tocsin.kernels import Gaussian
-from tocsin.samplers import InBlocks, Singly
+from tocsin._compute import numpy_
+from tocsin._compute.arrays import Float64Array, Int32Array
+from tocsin._samplers import InBlocks, Singly
+from tocsin._statistics.kernels import Gaussian
 
 SIMULATIONS = 200
 BOUND = 4.9

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tocsin import LSDD, MMD, Blocks, Custom, Detector, Gaussian, InputError, MeanShift, validation
-from tocsin.calibration.normalise import Normaliser
-from tocsin.calibration.result import Calibration
-from tocsin.calibration.run import Simulation
-from tocsin.compute.arrays import Array
+from tocsin import LSDD, MMD, Blocks, Custom, Detector, Gaussian, InputError, MeanShift
+from tocsin._calibration.normalise import Normaliser
+from tocsin._calibration.result import Calibration
+from tocsin._calibration.run import Simulation
+from tocsin._compute.arrays import Array
+from tocsin._data import validation
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 
@@ -207,7 +208,7 @@ def test_references(reference: Any, message: str) -> None:
 
 def test_too_large_for_a_kernel_function(monkeypatch: pytest.MonkeyPatch) -> None:
     """A user's kernel is evaluated on every pair."""
-    monkeypatch.setattr("tocsin.statistics.mmd_callable.LARGEST", 59)
+    monkeypatch.setattr("tocsin._statistics.mmd_callable.LARGEST", 59)
     with pytest.raises(InputError, match=r"A reference of 60 points is too large .* at most 59.*random part"):
         fitted(MMD(lambda X, Y: X @ Y.T))
 
@@ -366,8 +367,8 @@ def test_all_points_equal(statistic: Any, value: float) -> None:
 
 def test_an_expected_run_time_that_allows_no_quiet_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where every window drawn from the reference rings at once, the error says so."""
-    monkeypatch.setattr("tocsin.detector.MOST_STARTS", 3)
-    monkeypatch.setattr("tocsin.fitting.Simulation", BelowEverything)
+    monkeypatch.setattr("tocsin._detector.detector.MOST_STARTS", 3)
+    monkeypatch.setattr("tocsin._detector.fitting.Simulation", BelowEverything)
     with pytest.raises(InputError, match=r"3 windows .* rang at once.*ert=30 is too small.*start='cold'"):
         fitted()
     assert fitted(start="cold").update_many(ROWS[:10]).alarm[4:].all()

@@ -28,14 +28,14 @@ from rich.text import Text
 from typer.testing import CliRunner, Result
 
 from tocsin import Detector
-from tocsin.cli import actions, app, common, describe, live
-from tocsin.cli.actions import Actions
-from tocsin.cli.live import Trace, View
-from tocsin.cli.stopping import stopper
-from tocsin.compute.arrays import Float64Array
-from tocsin.explanation import Began, Explanation, Moved
-from tocsin.outcomes import Outcome
-from tocsin.statistics.base import Channel
+from tocsin._cli import actions, app, common, describe, live
+from tocsin._cli.actions import Actions
+from tocsin._cli.live import Trace, View
+from tocsin._cli.stopping import stopper
+from tocsin._compute.arrays import Float64Array
+from tocsin._explain.result import Began, Explanation, Moved
+from tocsin._state.outcomes import Outcome
+from tocsin._statistics.base import Channel
 
 PATIENCE = 60.0
 ERT = 300

@@ -1,9 +1,7 @@
 """Sequential change detection with a known false alarm rate."""
 
-from tocsin.bank import DetectorBank
-from tocsin.calibration.result import Calibration
-from tocsin.detector import Detector
-from tocsin.errors import (
+from tocsin._calibration.result import Calibration
+from tocsin._common.errors import (
     DependenceWarning,
     InputError,
     MissingExtraError,
@@ -12,12 +10,14 @@ from tocsin.errors import (
     StorageError,
     TocsinError,
 )
-from tocsin.fleet import Fleet
-from tocsin.kernels import Gaussian
-from tocsin.outcomes import Outcome, Outcomes
-from tocsin.samplers import Blocks, Independent
-from tocsin.statistics import LSDD, MMD, Custom, Landmarks, MeanShift
-from tocsin.statistics.base import Channel
+from tocsin._detector.detector import Detector
+from tocsin._samplers import Blocks, Independent
+from tocsin._state.outcomes import Outcome, Outcomes
+from tocsin._statistics import LSDD, MMD, Custom, Landmarks, MeanShift
+from tocsin._statistics.base import Channel
+from tocsin._statistics.kernels import Gaussian
+from tocsin._streams.bank import DetectorBank
+from tocsin._streams.fleet import Fleet
 
 __all__ = [
     "LSDD",

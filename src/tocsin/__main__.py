@@ -1,5 +1,5 @@
 """`python -m tocsin`: the command line."""
 
-from tocsin.cli import main
+from tocsin._cli import main
 
 main()

@@ -1,0 +1,1 @@
+"""The detectors that the paper compares with."""

@@ -1,0 +1,164 @@
+"""What an alarm sets off: a command, or a webhook. It happens in the background, so that watching goes on."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from queue import SimpleQueue
+from threading import Event, Thread
+from urllib.parse import urlsplit
+
+from tocsin._common.errors import InputError
+from tocsin._common.wording import counted
+
+MOST_WAITING = 100
+"""Alarms that may wait for their turn; those that ring when so many wait are dropped."""
+
+LAST_WAIT = 30.0
+"""Seconds that the end of a watch waits for actions that are still under way."""
+
+PATIENCE = 1.0
+"""Seconds of that wait before it is told."""
+
+TRIES, BACKOFF, TIMEOUT = 3, 1.0, 10.0
+"""Of a webhook: how often it is called, seconds before the second call (twice as many before the third), and seconds
+that it may take to answer."""
+
+MOST_OUTPUT = 4000
+"""Characters that are shown of what a command printed: the last ones."""
+
+Alarm = dict[str, object]
+Tell = Callable[[str], None]
+
+
+class Actions:
+    """Calls a command or a webhook for each alarm, one at a time and in order, in a thread of its own.
+
+    target: an address that begins with http:// or https://, or a command for the shell.  tell: where trouble goes, and
+    what a command prints.
+    """
+
+    def __init__(self, target: str, tell: Tell) -> None:
+        if not target.strip():
+            raise InputError("--on-alarm is empty; give a command, or an address that begins with http:// or https://.")
+        webhook = target.startswith(("http://", "https://"))
+        if webhook and not urlsplit(target).hostname:
+            raise InputError(f"--on-alarm {target}: the address names no host.")
+        self._act: Callable[[Alarm], str | None] = Webhook(target) if webhook else Command(target, tell)
+        self._tell: Tell = lambda text: tell(f"tocsin: {text}")
+        self._queue: SimpleQueue[Alarm | None] = SimpleQueue()
+        self._dropped = 0
+        self._idle = Event()  # an interrupted join would take the thread for dead
+        Thread(target=self._work, daemon=True).start()
+
+    def ring(self, alarm: Alarm) -> None:
+        """Queue an alarm; returns at once."""
+        if self._queue.qsize() < MOST_WAITING:
+            self._queue.put(alarm)
+            return
+        if not self._dropped:
+            self._tell(f"--on-alarm is slower than the alarms: {MOST_WAITING} wait, and further ones are dropped.")
+        self._dropped += 1
+
+    def finish(self, limit: float = LAST_WAIT) -> None:
+        """Wait for actions that are still under way, and tell of those that came to nothing."""
+        self._queue.put(None)
+        try:
+            if not self._idle.wait(min(PATIENCE, limit)):
+                self._tell(f"Waiting for --on-alarm, up to {limit:.0f} s; Ctrl-C to leave at once.")
+                self._idle.wait(limit)
+        finally:
+            if not self._idle.is_set():
+                behind = counted(self._queue.qsize() - 1, "alarm")
+                self._tell(f"--on-alarm is still busy and is left to itself; {behind} behind it came to nothing.")
+            if self._dropped:
+                self._tell(f"{counted(self._dropped, 'alarm')} came to nothing: --on-alarm was too slow.")
+
+    def _work(self) -> None:
+        while (alarm := self._queue.get()) is not None:
+            trouble = self._act(alarm)
+            if trouble is not None:
+                self._tell(f"--on-alarm failed for the alarm at row {alarm['row']}: {trouble}")
+        self._idle.set()
+
+
+class Command:
+    """A command, run by the shell with the alarm as JSON on its standard input and in TOCSIN_... variables."""
+
+    def __init__(self, command: str, tell: Tell) -> None:
+        self._command, self._tell = command, tell
+
+    def __call__(self, alarm: Alarm) -> str | None:
+        """Run it; what went wrong, if anything."""
+        # A file takes what it prints: a pipe would be held open by whatever the command leaves in the background.
+        with tempfile.TemporaryFile() as output:
+            try:
+                status = subprocess.run(
+                    self._command,
+                    shell=True,
+                    input=json.dumps(alarm).encode() + b"\n",
+                    stdout=output,
+                    stderr=subprocess.STDOUT,
+                    env={**os.environ, **variables(alarm)},
+                    start_new_session=True,  # Ctrl-C ends the watch, not what an alarm has set off
+                    check=False,
+                ).returncode
+            except OSError as error:
+                return f"{error}."
+            output.seek(0)
+            printed = output.read().decode(errors="replace").rstrip()
+        if printed:
+            self._tell(printed[-MOST_OUTPUT:])
+        return None if status == 0 else f"the command ended with status {status}."
+
+
+def variables(alarm: Alarm) -> dict[str, str]:
+    """An alarm for the environment of a command: what is a number or a text in it."""
+    plain = {name: value for name, value in alarm.items() if isinstance(value, str | int | float)}
+    return {f"TOCSIN_{name.upper()}": str(value) for name, value in plain.items() if name != "event"}
+
+
+class _NoRedirects(urllib.request.HTTPRedirectHandler):
+    """A redirected POST would arrive as a GET, without the alarm."""
+
+    def redirect_request(self, *_: object) -> None:
+        return None
+
+
+class Webhook:
+    """An address to which the alarm is sent as JSON."""
+
+    def __init__(self, address: str) -> None:
+        self._address = address
+        self._opener = urllib.request.build_opener(_NoRedirects)
+
+    def __call__(self, alarm: Alarm) -> str | None:
+        """Send it; what went wrong, if anything. The path of an address may be a secret, so only its host is told."""
+        trouble = ""
+        for attempt in range(TRIES):
+            if attempt:
+                time.sleep(BACKOFF * 2 ** (attempt - 1))
+            try:
+                self._send(alarm)
+                return None
+            except urllib.error.HTTPError as error:
+                trouble = f"it answered {error.code} {error.reason}"
+                error.close()
+            except urllib.error.URLError as error:
+                trouble = str(error.reason)
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                trouble = str(error) or type(error).__name__
+        return f"{urlsplit(self._address).hostname} did not take it in {TRIES} tries: {trouble}."
+
+    def _send(self, alarm: Alarm) -> None:
+        headers = {"Content-Type": "application/json", "User-Agent": "tocsin"}
+        request = urllib.request.Request(self._address, json.dumps(alarm).encode(), headers)
+        with self._opener.open(request, timeout=TIMEOUT) as answer:
+            answer.read(1)

@@ -1,0 +1,76 @@
+"""What the commands share: reading their arguments, loading a detector, and trouble told in one line."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import partial
+from pathlib import Path
+from typing import TypeVar
+
+import typer
+from rich.console import Console
+
+from tocsin._cli.spelling import FLAGS, spelled
+from tocsin._common.errors import InputError, TocsinError
+
+T = TypeVar("T")
+
+FILE = typer.Argument(metavar="FILE", help="A .tocsin file, made by 'tocsin fit'.")
+COLUMNS = typer.Option(
+    metavar="A,B,...", help="Columns to use, by name, or by number from 1 if they have no names. Default: all."
+)
+CLUSTER = typer.Option(
+    metavar="ADDRESS",
+    help="The address of a Dask scheduler, such as tcp://host:8786, on whose workers to compute. It changes nothing in "
+    "the result, nor do workers that die. Needs 'tocsin[dask]', there too.",
+)
+JSON = typer.Option("--json", help="Answer in JSON.")
+
+TROUBLE = 2
+"""Exit status when something is wrong, as in grep and diff; 0 and 1 are answers."""
+
+
+@contextmanager
+def short_errors(flags: Mapping[str, str] = FLAGS) -> Iterator[None]:
+    """Trouble as a line on standard error and exit status 2, not as a traceback; decorates a command."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except (TocsinError, OSError) as error:
+        told = error.told(partial(spelled, flags=flags)) if isinstance(error, TocsinError) else str(error)
+        typer.echo(f"tocsin: {told}", err=True)
+        raise typer.Exit(TROUBLE) from error
+
+
+def must_be_writable(file: Path) -> None:
+    """Refuse a file that cannot be written, before the work rather than after it."""
+    if file.exists() and not file.is_file():
+        # A file is replaced as a whole, so writing to a device or a pipe would remove it.
+        raise InputError(f"Cannot write {file}: it is a folder, a device or a pipe. Choose a file.")
+    if not os.access(file.parent, os.W_OK):
+        raise InputError(
+            f"Cannot write {file}: no file can be made in {file.parent.absolute()}. Choose another folder."
+        )
+
+
+def names(text: str | None) -> list[str] | None:
+    """Names, separated by commas."""
+    return None if text is None else [name.strip() for name in text.split(",") if name.strip()]
+
+
+def numbers(option: str, text: str | None, kind: Callable[[str], T], what: str) -> list[T] | None:
+    """Numbers, separated by commas."""
+    if text is None:
+        return None
+    try:
+        return [kind(part) for part in text.split(",")]
+    except ValueError as error:
+        raise InputError(f"{option} {text}: must be {what}, or several with commas between.") from error
+
+
+def console() -> Console:
+    """Standard output, with colours and wrapped lines where it is a terminal."""
+    return Console(highlight=False)

@@ -1,0 +1,243 @@
+"""`tocsin fit`: a reference becomes a detector in a file."""
+
+from __future__ import annotations
+
+import json
+import time
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Literal, cast
+
+import typer
+
+from tocsin._calibration.plan import Mode
+from tocsin._cli import common, describe, reading
+from tocsin._cli.spelling import spelled
+from tocsin._common.errors import InputError, ReferenceWarning
+from tocsin._common.wording import counted
+from tocsin._compute.arrays import Array
+from tocsin._data import validation
+from tocsin._data.tables import OTHERS, Kind, Table
+from tocsin._detector.detector import Detector
+from tocsin._samplers import Blocks, Independent, Sampler
+from tocsin._state import Start
+from tocsin._statistics import LSDD, MMD, Landmarks, MeanShift
+from tocsin._statistics.base import Statistic
+from tocsin._statistics.kernels import Gaussian
+
+StatisticName = Literal["mmd", "lsdd", "mean"]
+SamplerName = Literal["auto", "independent", "blocks"]
+
+Reference = typer.Argument(
+    metavar="REFERENCE",
+    help="Rows from a time when all was well: .csv, .jsonl, .npy, .npz, .parquet, .feather, or - for standard input.",
+)
+Output = typer.Option("--output", "-o", metavar="FILE", help="The .tocsin file to write.")
+Ert = typer.Option(metavar="N", help="Expected run time: observations between false alarms, on average.")
+Window = typer.Option(
+    metavar="W,...",
+    help="How many of the latest observations to compare with the reference: one number, or several to use together. "
+    "Default: 8,25,100, without those that the reference is too small for.",
+)
+Measure = typer.Option(help="What measures the difference between window and reference.")
+Width = typer.Option(
+    metavar="X,...",
+    help="Kernel widths (mmd: one or several; lsdd: one). Default: from the median distance between rows.",
+)
+LandmarkCount = typer.Option(
+    "--landmarks",
+    metavar="N",
+    help="For big references (mmd): compare with this many landmarks that stand for all rows, such as 1000.",
+)
+Calibrate = typer.Option(help="How thresholds are made; 'paper' and 'fixed' are there to compare with.")
+Draw = typer.Option(
+    help="How null streams are drawn: row by row, or in blocks that keep the stream's memory. 'auto' tests which."
+)
+BlockLength = typer.Option(metavar="N", help="Rows in a block. Default: chosen from the reference.")
+Groups = typer.Option(
+    metavar="COLUMN",
+    help="A column with the name or number of the recording, session or machine that a row is from: blocks never cross "
+    "from one to the next. It is not watched itself.",
+)
+Kinds = typer.Option(
+    metavar="COLUMN=KIND,...",
+    help="Kinds of columns that are not what they seem: number, category, time (of day and week), elapsed (a time as a "
+    "number), text, ignore.",
+)
+Guarantee = typer.Option(
+    metavar="P", help="Raise thresholds so that the true run time is --ert or more with this probability, such as 0.9."
+)
+Interval = typer.Option(help="Estimate how far the true run time may be from --ert, for this reference.")
+Begin = typer.Option(help="'warm' tests from the first observation on, 'cold' once the widest window is full.")
+Error = typer.Option(metavar="X", help="Monte Carlo error of the false alarm rate to calibrate to.")
+Paths = typer.Option(metavar="N", help="Streams to simulate. Default: as many as --error asks for.")
+Seed = typer.Option(metavar="N", help="Whole number for reproducible thresholds. Default: a fresh one, kept in FILE.")
+Device = typer.Option(
+    metavar="NAME", help="Where to compute: cpu, cuda, cuda:0, ... Default: a GPU, if PyTorch is there and sees one."
+)
+Workers = typer.Option(metavar="N", help="Threads; their number changes nothing in the result. Default: all cores.")
+
+
+@common.short_errors()
+def command(
+    reference: Annotated[str, Reference],
+    output: Annotated[Path, Output],
+    ert: Annotated[float, Ert],
+    window: Annotated[str | None, Window] = None,
+    statistic: Annotated[StatisticName, Measure] = "mmd",
+    width: Annotated[str | None, Width] = None,
+    landmarks: Annotated[int | None, LandmarkCount] = None,
+    columns: Annotated[str | None, common.COLUMNS] = None,
+    calibration: Annotated[Mode, Calibrate] = "steady",
+    sampler: Annotated[SamplerName, Draw] = "auto",
+    block_length: Annotated[int | None, BlockLength] = None,
+    kinds: Annotated[str | None, Kinds] = None,
+    groups: Annotated[str | None, Groups] = None,
+    guarantee: Annotated[float | None, Guarantee] = None,
+    interval: Annotated[bool, Interval] = True,
+    start: Annotated[Start, Begin] = "warm",
+    error: Annotated[float, Error] = 0.02,
+    paths: Annotated[int | None, Paths] = None,
+    seed: Annotated[int | None, Seed] = None,
+    workers: Annotated[int | None, Workers] = None,
+    cluster: Annotated[str | None, common.CLUSTER] = None,
+    device: Annotated[str | None, Device] = None,
+    as_json: Annotated[bool, common.JSON] = False,
+) -> None:
+    """Learn what normal looks like, and set the thresholds.
+
+    The reference is a sample of rows from a time when all was well, in the order in which they came: a thousand or
+    more, if you can, and many more if rows depend on those before them. Tocsin simulates what would happen if nothing
+    ever changed, and sets the thresholds so that it then rings once in --ert observations. FILE then holds all that
+    'tocsin watch' needs.
+
+    \b
+    Examples:
+      tocsin fit reference.csv -o machine.tocsin --ert 5000 --columns flow,pressure
+      tocsin fit runs.csv -o machine.tocsin --ert 1e6 --groups run --guarantee 0.9
+      tocsin fit reference.csv -o machine.tocsin --ert 5000 --error 0.005 --cluster tcp://host:8786
+    """
+    began = time.perf_counter()
+    common.must_be_writable(output)
+    if output.exists() and reference != reading.STANDARD_INPUT and output.samefile(reference):
+        raise InputError(f"-o {output} would overwrite the reference; choose another file, such as machine.tocsin.")
+    detector = Detector(
+        ert,
+        _statistic(statistic, common.numbers("--width", width, float, "a number"), landmarks),
+        window=common.numbers("--window", window, int, "a whole number"),
+        sampler=_sampler(sampler, block_length),
+        guarantee=guarantee,
+        interval=interval,
+        kinds=_kinds(common.names(columns), kinds),
+        calibration=calibration,
+        start=start,
+        error=error,
+        paths=paths,
+        seed=seed,
+        device=device,
+    )
+    table, labels = _read(reference, common.names(columns), groups)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ReferenceWarning)
+        detector.fit(table, groups=labels, workers=workers, cluster=cluster)
+    if device != "cpu":
+        detector.set_params(device=None)  # so that the file can be read on other machines
+    detector.save(output)
+    notes = [*_warned(caught), *_notes(detector, len(table))]
+    if as_json:
+        typer.echo(json.dumps({"file": str(output), **describe.facts(detector), "notes": notes}))
+        return
+    size = f"{counted(len(table), 'row')} of {counted(len(detector.intake_.names), 'column')}"
+    seconds = time.perf_counter() - began
+    out = common.console()
+    out.print(f"Fitted to {size} from {reading.source_name(reference)} in {seconds:.1f} s.\n", markup=False)
+    describe.print_table(
+        out,
+        [
+            ("Promise", describe.promise(detector)),
+            ("Columns", describe.columns(detector)),
+            ("Windows", describe.windows(detector)),
+            ("Channels", describe.channels(detector)),
+            ("Precision", describe.precision(detector)),
+            ("Sampling", describe.sampling(detector)),
+            ("Seed", str(detector.seed_)),
+            *(("Note", note) for note in notes),
+        ],
+    )
+    out.print(f"\nWritten to {output}. Next: tocsin watch {output} STREAM", markup=False)
+
+
+def _read(reference: str, columns: list[str] | None, groups: str | None) -> tuple[Table, Array | None]:
+    """The reference, and the groups of its rows."""
+    wanted = None if columns is None else [*columns, *([groups] if groups and groups not in columns else [])]
+    table = reading.read_whole(reference, wanted)
+    if groups is None:
+        return table, None
+    if groups not in table.names:
+        raise InputError(f"--groups {groups}: there is no such column; there are {describe.listed(table.names)}.")
+    return table.without([groups]), table.columns[groups].as_strings()
+
+
+def _kinds(columns: list[str] | None, kinds: str | None) -> dict[str, Kind] | None:
+    """The kinds that are given; columns that are not chosen are ignored, in the stream too."""
+    chosen: dict[str, Kind] = {}
+    if columns is not None:
+        chosen = {**dict.fromkeys(columns, "auto"), OTHERS: "ignore"}
+    for part in common.names(kinds) or []:
+        name, _, kind = part.partition("=")
+        chosen[name.strip()] = cast(Kind, kind.strip())  # the fit refuses those that are none
+    return chosen or None
+
+
+def _sampler(name: SamplerName, length: int | None) -> Sampler | Literal["auto"]:
+    if length is not None and name != "blocks":
+        raise InputError(f"--block-length {length} is for --sampler blocks; add it, or leave the length out.")
+    if name == "auto":
+        return "auto"
+    return Independent() if name == "independent" else Blocks(length)
+
+
+def _warned(caught: list[warnings.WarningMessage]) -> Iterator[str]:
+    """What the fit had to say about the reference, in the words of the command line; other warnings go their way."""
+    for warning in caught:
+        if isinstance(warning.message, ReferenceWarning):
+            text = warning.message.told(spelled)
+            yield text[0].lower() + text[1:].removesuffix(".")
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def _statistic(name: StatisticName, widths: list[float] | None, landmarks: int | None) -> Statistic:
+    if name == "mmd":
+        approximation = None if landmarks is None else Landmarks(landmarks)
+        return MMD(None if widths is None else Gaussian(width=widths), approximation)
+    if landmarks is not None:
+        raise InputError(
+            f"--landmarks {landmarks} is for mmd; the others cost as little on big references as on small."
+        )
+    if name == "lsdd":
+        if widths is not None and len(widths) > 1:
+            raise InputError(f"--width {widths}: lsdd takes one width. Give one, or --statistic mmd.")
+        return LSDD() if widths is None else LSDD(width=widths[0])
+    if widths is not None:
+        raise InputError("--width is for mmd and lsdd; means have no kernel. Leave it out.")
+    return MeanShift()
+
+
+def _notes(detector: Detector, count: int) -> Iterator[str]:
+    """What the user should know about this reference."""
+    widest, kept = detector.windows_[-1], len(detector.reference_)
+    if kept < count:
+        what = "landmarks" if isinstance(detector.statistic, MMD) else "centres"
+        yield f"{count - kept:,} of {count:,} rows are {what}, and no longer part of the reference"
+    if count < _wanted(widest):
+        yield (
+            f"a window of {widest} on {count:,} reference rows loosens the promise: the true rate of false alarms can "
+            f"differ much from one in {describe.count(detector.ert)}. {_wanted(widest):,} rows or more are better."
+        )
+
+
+def _wanted(window: int) -> int:
+    """Reference rows that a window asks for."""
+    return validation.POINTS_PER_WINDOW * window

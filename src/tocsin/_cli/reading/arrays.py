@@ -1,0 +1,154 @@
+"""NPY, NPZ, Parquet and Feather."""
+
+from __future__ import annotations
+
+import importlib
+import zipfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from tocsin._cli.reading.selection import Selection, not_finite, refusal
+from tocsin._common.errors import InputError, MissingExtraError
+from tocsin._compute.arrays import Array
+from tocsin._data.tables import Table, Values, numbered
+from tocsin._data.tables.sources import from_frame
+
+
+def from_npy(path: str, selection: Selection, size: int) -> Iterator[Table]:
+    """One array, mapped rather than read."""
+    try:
+        array: object = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
+        raise InputError(f"{path} is not a whole NPY file of numbers: {error}.") from error
+    rows = _rows(path, array)
+    names = numbered(rows.shape[1])
+    yield from _of_arrays(path, dict(zip(names, rows.T, strict=True)), selection, size)
+
+
+def from_npz(path: str, selection: Selection, size: int) -> Iterator[Table]:
+    """An archive of arrays of equal length."""
+    try:
+        with Path(path).open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            arrays = {name: archive[name] for name in archive.files}
+    except (ValueError, EOFError, AttributeError, zipfile.BadZipFile, zlib.error) as error:
+        raise InputError(f"{path} is not a whole NPZ file of numbers: {error}.") from error
+    lengths = {len(_rows(path, array)) for array in arrays.values()}
+    if len(lengths) != 1:
+        raise InputError(
+            f"{path} holds arrays of {sorted(lengths)} rows; they must have as many as each other, one per observation."
+        )
+    columns: dict[str, Array] = {}
+    for name, array in arrays.items():
+        rows = _rows(path, array)
+        for i, column in enumerate(rows.T):
+            own = str(i + 1) if len(arrays) == 1 else f"{name}.{i + 1}"
+            columns[name if rows.shape[1] == 1 and len(arrays) > 1 else own] = column
+    yield from _of_arrays(path, columns, selection, size)
+
+
+def _rows(path: str, array: object) -> Array:
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or array.ndim not in (1, 2):
+        kind = f"{array.dtype} of shape {array.shape}" if isinstance(array, np.ndarray) else "an archive of arrays"
+        raise InputError(f"{path} holds {kind}; it must be one array of numbers, with one row per observation.")
+    return array[:, None] if array.ndim == 1 else array
+
+
+def _of_arrays(path: str, columns: Mapping[str, Array], selection: Selection, size: int) -> Iterator[Table]:
+    names = tuple(columns)
+    chosen = [names[i] for i in selection.positions(path, names)]
+    length = len(next(iter(columns.values())))
+    size = min(size, max(length, 1))
+    pieces = (
+        Table({name: _values(columns[name][start : start + size]) for name in chosen})
+        for start in range(0, length, size)
+    )
+    yield from _checked(path, pieces, selection)
+
+
+def _values(numbers: Array) -> Values:
+    return Values.of_numbers(numbers, "truth values" if numbers.dtype.kind == "b" else "numbers")
+
+
+def from_parquet(path: str, selection: Selection, size: int) -> Iterator[Table]:
+    """Row groups, a batch at a time."""
+    arrow, parquet = _arrow(path, "pyarrow.parquet")
+    try:
+        with parquet.ParquetFile(path, pre_buffer=False) as file:  # a buffer would hold all of the file
+            names = tuple(file.schema_arrow.names)
+            chosen = [names[i] for i in selection.positions(path, names)]
+            size = min(size, max(file.metadata.num_rows, 1))
+            batches = (batch.select(chosen) for batch in file.iter_batches(size, columns=chosen))
+            yield from _of_batches(arrow, path, batches, selection)
+    except arrow.ArrowException as error:
+        raise InputError(f"{path} is not a whole Parquet file: {error}") from error
+
+
+def from_feather(path: str, selection: Selection, size: int) -> Iterator[Table]:
+    """Record batches of an Arrow file, mapped rather than read."""
+    arrow, ipc = _arrow(path, "pyarrow.ipc")
+    try:
+        with arrow.memory_map(path) as mapped, ipc.open_file(mapped) as file:
+            names = tuple(file.schema.names)
+            chosen = [names[i] for i in selection.positions(path, names)]
+            batches = (
+                batch.slice(start, size)
+                for batch in (file.get_batch(i).select(chosen) for i in range(file.num_record_batches))
+                for start in range(0, batch.num_rows, size)
+            )
+            yield from _of_batches(arrow, path, batches, selection)
+    except arrow.ArrowException as error:
+        raise InputError(f"{path} is not a whole Feather file: {error}") from error
+
+
+def _arrow(path: str, module: str) -> tuple[ModuleType, ModuleType]:
+    try:
+        return importlib.import_module("pyarrow"), importlib.import_module(module)
+    except ImportError as error:
+        raise MissingExtraError("pyarrow", "data", f"Reading {path}") from error
+
+
+def _of_batches(arrow: ModuleType, path: str, batches: Iterable[Any], selection: Selection) -> Iterator[Table]:
+    pieces = (_of_batch(arrow, batch) for batch in batches if batch.num_rows)
+    yield from _checked(path, pieces, selection)
+
+
+def _of_batch(arrow: ModuleType, batch: Any) -> Table:
+    """Numbers as they are, which is quick; all else as a frame's."""
+    names = batch.schema.names
+    numbers = {
+        name: Values.of_numbers(column.to_numpy(zero_copy_only=False))
+        for name, column in zip(names, batch.columns, strict=True)
+        if arrow.types.is_floating(column.type) or arrow.types.is_integer(column.type)
+    }
+    if len(numbers) == len(names):
+        return Table(numbers)
+    others = [name for name in names if name not in numbers]
+    rest = from_frame(arrow.Table.from_batches([batch.select(others)])).columns
+    return Table({name: numbers[name] if name in numbers else rest[name] for name in names})
+
+
+def _checked(path: str, pieces: Iterable[Table], selection: Selection) -> Iterator[Table]:
+    """Tables as they are; where numbers without gaps are asked for, rows up to a bad one, and then its error."""
+    seen = 0
+    for piece in pieces:
+        bad = len(piece)
+        for name, values in piece:
+            if selection.of(name) == "numbers" and values.holds not in ("numbers", "truth values", "nothing"):
+                raise refusal(path, name, values.as_strings()[int(np.argmin(values.missing))])
+            if values.holds in ("numbers", "truth values", "nothing"):
+                fine = np.isfinite(values.data) if selection.holds is None else ~np.isinf(values.data)
+                bad = min(bad, int(np.argmin(fine)) if not fine.all() else bad)
+        if bad:
+            yield piece[:bad]
+        if bad < len(piece):
+            for name, values in piece:
+                value = values.data[bad]
+                if values.holds != "strings" and (np.isinf(value) or (selection.holds is None and np.isnan(value))):
+                    raise not_finite(f"{path}, row {seen + bad + 1}", name, value)
+        seen += len(piece)

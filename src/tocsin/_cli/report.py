@@ -1,0 +1,144 @@
+"""`tocsin report`: a stream and its alarms as one page for a browser."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import typer
+
+from tocsin import _report as report
+from tocsin._cli import common, describe, reading, streams
+from tocsin._cli.live import by_chance
+from tocsin._cli.stopping import stopper
+from tocsin._cli.watch import RANG
+from tocsin._common.errors import InputError
+from tocsin._common.wording import counted
+from tocsin._detector.detector import Detector
+from tocsin._execution.progress import progress_bar
+
+SUFFIXES = (".html", ".htm")
+
+SAMPLE = 1 << 16
+"""Bytes of a text from which the length of its lines is estimated."""
+
+ARRIVING = 64
+"""Rows of standard input taken in at once; fewer are lost when someone stops the watch."""
+
+Stream = typer.Argument(
+    metavar="STREAM",
+    help="Rows to watch: .csv, .jsonl, .npy, .npz, .parquet, .feather, or - for standard input (CSV or JSON lines).",
+)
+Output = typer.Option("--output", "-o", metavar="PAGE", help="The .html file to write.")
+Title = typer.Option(metavar="TEXT", help="What the page is called. Default: the name of STREAM.")
+
+
+@common.short_errors()
+def command(
+    file: Annotated[Path, common.FILE],
+    stream: Annotated[str, Stream],
+    output: Annotated[Path, Output],
+    columns: Annotated[str | None, common.COLUMNS] = None,
+    title: Annotated[str | None, Title] = None,
+) -> None:
+    """Watch a stream, and write what was seen as a page that can be read, sent and printed.
+
+    The page begins with the verdict: how often it rang, and how often chance alone would have. Then come the promise
+    and what it rests on, the path of the statistic (zoom in with the wheel or two fingers), every alarm explained, the
+    quality of the data, and how the detector was calibrated. It is one file, and needs no network.
+
+    The stream is watched as 'tocsin watch' does it, but FILE stays as it is. A series of alarms that follow each other
+    closely is explained by its first three. Ctrl-C ends the watch, and the page tells what was seen until then.
+
+    Exit status: 0 quiet, 1 it rang, 2 trouble, and then there is no page.
+
+    \b
+    Examples:
+      tocsin report machine.tocsin today.csv -o report.html
+      tocsin report machine.tocsin today.csv -o report.html --title "Pump 3, Monday"
+      zcat log.csv.gz | tocsin report machine.tocsin - -o report.html --columns flow,pressure
+    """
+    if output.suffix.lower() not in SUFFIXES:
+        raise InputError(f"-o {output}: a page for a browser must end in {' or '.join(SUFFIXES)}.")
+    common.must_be_writable(output)
+    detector = Detector.load(file)
+    seen = report.Gathered(detector)
+    total = _rows_about(stream)
+    size = ARRIVING if stream == reading.STANDARD_INPUT else reading.BLOCK
+    blocks = streams.blocks(detector, file, stream, common.names(columns), size)
+    with stopper() as stop, progress_bar("watching", None) as progress:
+        for block in stop.until_asked(blocks):
+            seen.add(block)
+            if total:
+                progress(seen.rows, max(total, seen.rows))
+    source = reading.source_name(stream)
+    about = report.About(
+        title=title or Path(source).name,
+        detector=file.name,
+        stream=Path(source).name,
+        promise=describe.promise(detector),
+        precision=describe.precision(detector),
+        causes=describe.causes(detector),
+        facts=list(_facts(detector)),
+        made=datetime.datetime.now().astimezone(),
+        interrupted=stop.asked,
+    )
+    _write(output, report.page(seen, about))
+    stopped = "Stopped after " if stop.asked else ""
+    common.console().print(
+        f"{stopped}{counted(seen.rows, 'row')}: {counted(seen.alarms, 'alarm')}, where chance alone "
+        f"would give {by_chance(seen.rows, detector.calibration_.ert)}.\nWritten to {output}.",
+        markup=False,
+        soft_wrap=True,
+    )
+    raise typer.Exit(RANG if seen.alarms else 0)
+
+
+def _facts(detector: Detector) -> Iterator[tuple[str, str]]:
+    """What a page says of the calibration."""
+    rows, compared = len(detector.reference_), detector.calibration_.compared
+    reference = f"{counted(rows, 'row')} of {counted(len(detector.intake_.names), 'column')}"
+    if compared < rows:
+        reference += f", {compared:,} of which new observations are compared with"
+    yield "Reference", reference
+    yield "Windows", describe.windows(detector)
+    yield "Channels", describe.channels(detector)
+    yield "Thresholds", describe.thresholds(detector)
+    yield "Calibration", describe.method(detector)
+    yield "Sampling", describe.sampling(detector)
+    yield "Start", detector.start
+    yield "Seed", str(detector.seed_)
+
+
+def _rows_about(stream: str) -> int | None:
+    """How many rows a stream has, exactly or from the length of its first lines; None if that cannot be told soon."""
+    path = Path(stream)
+    if not path.is_file():
+        return None
+    try:
+        if path.suffix.lower() == ".npy":
+            return len(np.load(path, mmap_mode="r"))
+        if path.suffix.lower() == ".parquet":
+            return int(import_module("pyarrow.parquet").read_metadata(path).num_rows)
+    except (ImportError, OSError, TypeError, ValueError):
+        return None  # whoever reads it says what is wrong
+    if path.suffix.lower() not in (".csv", ".jsonl", ".ndjson"):
+        return None
+    with path.open("rb") as text:
+        start = text.read(SAMPLE)
+    lines = start.count(b"\n")
+    return round(path.stat().st_size * lines / len(start)) if lines else None
+
+
+def _write(output: Path, text: str) -> None:
+    """The whole file or none of it."""
+    part = output.with_name(f".{output.name}.part")
+    try:
+        part.write_text(text, encoding="utf-8")
+        part.replace(output)
+    finally:
+        part.unlink(missing_ok=True)

@@ -1,0 +1,234 @@
+"""Kernels between points, and sums of them, compiled for the CPU. `numpy_` has the same in plain NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from tocsin._compute.arrays import FARTHEST, Float32Array, Float64Array, Int64Array
+from tocsin._compute.jit import LANES, distance_strip, exact, float_of_bits, jit
+
+Whole = int | np.signedinteger
+"""A number of places, as Python has it or as an array holds it."""
+
+STRIP = 4 * LANES
+CHUNK = 8 * STRIP
+
+SUMMED = 2048
+"""Columns multiplied in float32 before the sum moves to float64."""
+
+NO_QUERIES, NO_CENTRE = np.empty((0, 0)), np.empty(0)
+
+
+@exact
+def exponential(x: np.float32) -> np.float32:
+    """exp(x) for x <= 0 to 1e-7: powers of two by their bits, a polynomial for the rest; exp(-87) below -87."""
+    if x < np.float32(-87.0):
+        x = np.float32(-87.0)
+    n = np.floor(x * np.float32(1.4426950408889634) + np.float32(0.5))
+    # ln 2 in two parts, the first with few bits, so that the remainder is exact.
+    r = x - n * np.float32(0.693359375)
+    r = r + n * np.float32(2.12194440e-4)
+    p = np.float32(1.9875691500e-4)
+    p = p * r + np.float32(1.3981999507e-3)
+    p = p * r + np.float32(8.3334519073e-3)
+    p = p * r + np.float32(4.1665795894e-2)
+    p = p * r + np.float32(1.6666665459e-1)
+    p = p * r + np.float32(5.0000001201e-1)
+    p = p * r * r + r + np.float32(1.0)
+    scaled: np.float32 = p * float_of_bits((np.int32(n) + np.int32(127)) << np.int32(23))
+    return scaled
+
+
+@jit
+def exponentials(x: Float32Array) -> Float32Array:
+    out = np.empty_like(x)
+    for i in range(x.size):
+        out[i] = exponential(x[i])
+    return out
+
+
+# The loops below run over unsigned indices, which numba need not check for wrapping around, and take whole arrays
+# with bounds instead of slices, which it would count references to: both matter more than the arithmetic.
+#
+# Compiling them is what a first fit waits for. Hence answers are made outside, arrays are filled by loops (for
+# assignments of arrays numba compiles what it might say about their shapes), and each function is compiled for one
+# signature: an array without entries stands for one that is not needed, and no number is given as it is written, which
+# would make it a type of its own.
+
+
+@jit
+def all_widths(kernels: Float32Array, size: Whole, multipliers: Float32Array) -> None:
+    """kernels[w + 1, :size] = exp(-multipliers[w] * kernels[0, :size]); row 0 holds squared distances.
+
+    A multiplier of 0 stands for the fourth power of the width before.
+    """
+    for w in range(multipliers.size):
+        multiplier = multipliers[w]
+        if multiplier > 0:
+            for j in range(np.uintp(size)):
+                kernels[w + 1, j] = exponential(-multiplier * kernels[0, j])
+        else:
+            for j in range(np.uintp(size)):
+                square = kernels[w, j] * kernels[w, j]
+                kernels[w + 1, j] = square * square
+
+
+@jit
+def total_of(values: Float32Array, row: Whole, start: Whole, stop: Whole) -> float:
+    total = 0.0
+    for j in range(np.uintp(start), np.uintp(stop)):
+        total += np.float64(values[row, j])
+    return total
+
+
+@jit
+def _row_total(kernels: Float32Array, w: int, size: int) -> float:
+    total = 0.0
+    for j in range(np.uintp(size)):
+        total += np.float64(kernels[w + 1, j])
+    return total
+
+
+@jit
+def _weighted_total(kernels: Float32Array, weights: Float32Array, w: int, start: int, size: int) -> float:
+    total = 0.0
+    first = np.uintp(start)
+    for j in range(np.uintp(size)):
+        total += np.float64(kernels[w + 1, j] * weights[w, first + j])
+    return total
+
+
+@jit
+def _leave_out(kernels: Float32Array, start: int, stop: int, size: int) -> None:
+    for w in range(1, kernels.shape[0]):
+        for j in range(max(start, 0), min(stop, size)):
+            kernels[w, j] = 0
+
+
+@jit
+def _observe(
+    points: Float32Array,
+    count: int,
+    queries: Float64Array,
+    centre: Float64Array,
+    scale: float,
+    block: Float32Array,
+    own: Int64Array,
+    guard: int,
+    multipliers: Float32Array,
+    weights: Float32Array,
+    sums: Float64Array,
+) -> None:
+    """Add the kernels of points and block, (d, n), to `sums`; or, where there are queries, scale them into the block,
+    and make means times -2 of the sums."""
+    n, kernels = block.shape[1], np.empty((multipliers.size + 1, CHUNK), np.float32)
+    if queries.size:
+        for i in range(n):
+            for k in range(block.shape[0]):
+                block[k, i] = min(max((queries[i, k] - centre[k]) * scale, -FARTHEST), FARTHEST)
+    for start in range(0, count, CHUNK):
+        size = min(CHUNK, count - start)
+        for q in range(n):
+            for j in range(0, size, STRIP):
+                distance_strip(points, start + j, block, q, kernels, 0, j)
+            all_widths(kernels, size, multipliers)
+            if own[q] >= 0:
+                _leave_out(kernels, own[q] - guard - start, own[q] + guard + 1 - start, size)
+            for w in range(multipliers.size):
+                if weights.size:
+                    sums[w, q] += _weighted_total(kernels, weights, w, start, size)
+                else:
+                    sums[w, q] += _row_total(kernels, w, size)
+    if queries.size:
+        for i in range(n):
+            met = 1 if weights.size else count
+            if own[i] >= 0 and not weights.size:
+                met -= min(own[i] + guard, count - 1) - max(own[i] - guard, 0) + 1
+            for w in range(multipliers.size):
+                sums[w, i] *= -2.0 / met
+
+
+def gaussian_observe(
+    points: Float32Array,
+    count: int,
+    queries: Float64Array,
+    centre: Float64Array,
+    scale: float,
+    own: Int64Array,
+    guard: int,
+    multipliers: Float32Array,
+    weights: Float32Array,
+) -> tuple[Float32Array, Float64Array]:
+    n, d = queries.shape
+    block, linear = np.empty((d, n), np.float32), np.zeros((multipliers.size, n))
+    _observe(points, count, queries, centre, scale, block, own, guard, multipliers, weights, linear)
+    return block, linear
+
+
+def gaussian_row_sums(
+    points: Float32Array,
+    count: int,
+    queries: Float32Array,
+    own: Int64Array,
+    guard: int,
+    multipliers: Float32Array,
+    weights: Float32Array,
+) -> Float64Array:
+    block, sums = np.ascontiguousarray(queries), np.zeros((multipliers.size, queries.shape[1]))
+    _observe(points, count, NO_QUERIES, NO_CENTRE, 1.0, block, own, guard, multipliers, weights, sums)
+    return sums
+
+
+def gaussian_products(
+    points: Float32Array,
+    count: int,
+    queries: Float32Array,
+    own: Int64Array,
+    guard: int,
+    multipliers: Float32Array,
+    weights: Float32Array,
+) -> Float64Array:
+    queries = np.ascontiguousarray(queries)
+    total = np.zeros((multipliers.size, queries.shape[1], weights.shape[1]))
+    for first in range(0, count, SUMMED):
+        last = min(first + SUMMED, count)
+        total += gaussian_block(points, first, last, queries, own, guard, multipliers) @ weights[first:last]
+    return total
+
+
+def gaussian_block(
+    points: Float32Array,
+    start: int,
+    stop: int,
+    queries: Float32Array,
+    own: Int64Array,
+    guard: int,
+    multipliers: Float32Array,
+) -> Float32Array:
+    block = np.empty((multipliers.size, queries.shape[1], stop - start), np.float32)
+    _fill_block(points, start, stop, queries, own, guard, multipliers, block)
+    return block
+
+
+@jit
+def _fill_block(
+    points: Float32Array,
+    start: int,
+    stop: int,
+    queries: Float32Array,
+    own: Int64Array,
+    guard: int,
+    multipliers: Float32Array,
+    block: Float32Array,
+) -> None:
+    size = stop - start
+    kernels = np.empty((multipliers.size + 1, size + STRIP), np.float32)
+    for q in range(queries.shape[1]):
+        for j in range(0, size, STRIP):
+            distance_strip(points, start + j, queries, q, kernels, 0, j)
+        all_widths(kernels, size, multipliers)
+        if own[q] >= 0:
+            _leave_out(kernels, own[q] - guard - start, own[q] + guard + 1 - start, size)
+        for w in range(multipliers.size):
+            for j in range(np.uintp(size)):
+                block[w, q, j] = kernels[w + 1, j]

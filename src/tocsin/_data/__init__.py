@@ -1,0 +1,1 @@
+"""How what users have becomes points: checks, tables, representations."""

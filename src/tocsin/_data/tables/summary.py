@@ -1,0 +1,88 @@
+"""What the values of a column are like, in a few words: before a change, and after it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+import numpy as np
+
+from tocsin._compute.arrays import Float64Array
+from tocsin._data.tables.column import DAY, NUMERIC, Column, Value
+
+FEW = 3
+"""Categories that are named."""
+
+DAYS = ("Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed")
+"""Of the week in which 1970 began."""
+
+SOME_PREFERENCE = 0.3
+"""Times that agree less are all over the day; the length of the mean of points on a circle."""
+
+
+def compare(column: Column, before: Sequence[Value], after: Sequence[Value]) -> tuple[str, str]:
+    """Two samples of values, as `Columns.decode` gives them, in words that can be compared."""
+    gaps = [sum(value is None for value in values) / max(len(values), 1) for values in (before, after)]
+    first, second = ([value for value in values if value is not None] for values in (before, after))
+    if column.kind in NUMERIC:
+        words = [numbers(np.array(values)) for values in (first, second)]
+    elif column.kind == "category":
+        words = _categories(first, second)
+    elif column.kind == "time":
+        words = [_times(np.array(values)) for values in (first, second)]
+    else:
+        words = ["texts", "texts"]
+    if max(gaps) > 0:
+        words = [f"{word}, {gap:.0%} missing" for word, gap in zip(words, gaps, strict=True)]
+    return words[0], words[1]
+
+
+def numbers(values: Float64Array) -> str:
+    """The median, and where the middle half is.
+
+    >>> numbers(np.array([1.0, 2.0, 3.0, 4.0, 5.0]))
+    'median 3 (2 to 4)'
+    """
+    if not len(values):
+        return "none"
+    low, middle, high = np.percentile(values, [25, 50, 75])
+    return f"median {middle:.3g} ({low:.3g} to {high:.3g})"
+
+
+def _categories(before: Sequence[float | str], after: Sequence[float | str]) -> list[str]:
+    """Shares of the categories that moved most, then of the commonest."""
+    shares = [{word: count / len(values) for word, count in Counter(values).items()} for values in (before, after)]
+    names = sorted(
+        {*shares[0], *shares[1]},
+        key=lambda name: (-abs(shares[0].get(name, 0) - shares[1].get(name, 0)), -shares[0].get(name, 0)),
+    )[:FEW]
+    return [", ".join(f"{name} {share.get(name, 0):.0%}" for name in names) or "none" for share in shares]
+
+
+def _times(values: Float64Array) -> str:
+    """The hour around which times of the day lie, if there is one."""
+    if not len(values):
+        return "none"
+    mean = np.exp(2j * np.pi * values / DAY).mean()
+    if abs(mean) < SOME_PREFERENCE:
+        return "all over the day"
+    return f"around {clock(float(np.angle(mean) / (2 * np.pi) % 1 * DAY))}"
+
+
+def clock(seconds: float) -> str:
+    """Time of day.
+
+    >>> clock(3 * 3600 + 25 * 60)
+    '03:25'
+    """
+    minutes = round(seconds / 60) % 1440
+    return f"{minutes // 60:02d}:{minutes % 60:02d}"
+
+
+def shown(column: Column, value: Value) -> str:
+    """One value."""
+    if value is None:
+        return "missing"
+    if isinstance(value, str):
+        return value
+    return f"{DAYS[int(value // DAY)]} {clock(value % DAY)}" if column.kind == "time" else f"{value:.4g}"

@@ -1,0 +1,1 @@
+"""The detector: how it is fitted, steps, and lives in a file."""

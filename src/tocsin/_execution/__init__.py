@@ -1,0 +1,1 @@
+"""How work is run: threads, a cluster, memory, progress."""

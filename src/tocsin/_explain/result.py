@@ -1,0 +1,188 @@
+"""What an alarm means: when the change began, which columns moved and how, and which examples show it best."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TypedDict
+
+from tocsin._common.wording import rounded
+from tocsin._state.outcomes import Outcome
+
+MOST_COLUMNS, MOST_EXAMPLES, MOST_VALUES = 8, 3, 6
+"""Of what there may be many: columns, examples and values of an example that a text shows."""
+
+
+@dataclass(frozen=True)
+class Began:
+    """When the change began, as the time of the first observation after it.
+
+    low, high: an interval that holds the truth with probability `level`.
+    """
+
+    time: int
+    low: int
+    high: int
+    level: float
+
+
+@dataclass(frozen=True)
+class Moved:
+    """A column, and its part in the alarm.
+
+    contribution: to the statistic; those of all columns add up to it.
+    usual: where nine in ten of its contributions to false alarms are.
+    p_value: how likely it is that any column stands out as much in a false alarm.
+    changed: whether that is unlikely enough to say that this column changed.
+    how: 'higher', 'lower', 'wider' or 'narrower', of numbers; 'missing more often' or 'missing less often'; or nothing.
+    before, after: its values in the reference, and since the change began, in a few words.
+    """
+
+    name: str
+    contribution: float
+    usual: tuple[float, float]
+    p_value: float
+    changed: bool
+    how: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Example:
+    """An observation that shows the change.
+
+    place: its time in this run, or, of the reference, its row, counted from 1.
+    values: by column; none where observations have no columns that can be shown.
+    """
+
+    place: int
+    values: Mapping[str, str]
+
+
+class Facts(TypedDict):
+    """An explanation as numbers, strings, lists and dicts only."""
+
+    time: int
+    statistic: float
+    threshold: float
+    rarity: float | None
+    channel: dict[str, str | float | None] | None
+    value: float
+    measure: str
+    began: dict[str, float]
+    columns: list[dict[str, object]]
+    rate: float
+    recent: list[dict[str, object]]
+    missed: list[dict[str, object]]
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """Of an alarm.
+
+    outcome: the alarm.  value: of the statistic that spoke, in its own units.
+    measure: what contributions add up to, if not that.
+    began: when the change began.
+    columns: the one that surely changed first; contributions say how much of the statistic is due to each.
+    rate: the part of false alarms of which some column is said to have changed.
+    recent: observations that are most typical of the change.  missed: reference rows whose like are not seen any more.
+    """
+
+    outcome: Outcome
+    value: float
+    measure: str
+    began: Began
+    columns: tuple[Moved, ...]
+    rate: float
+    recent: tuple[Example, ...]
+    missed: tuple[Example, ...]
+
+    @property
+    def changed(self) -> tuple[Moved, ...]:
+        """The columns that are said to have changed."""
+        return tuple(column for column in self.columns if column.changed)
+
+    def to_dict(self) -> Facts:
+        """Numbers, strings, lists and dicts only."""
+        return {
+            "time": self.outcome.time,
+            "statistic": self.outcome.statistic,
+            "threshold": self.outcome.threshold,
+            "rarity": self.outcome.rarity if math.isfinite(self.outcome.rarity) else None,
+            "channel": None if self.outcome.channel is None else asdict(self.outcome.channel),
+            "value": self.value,
+            "measure": self.measure,
+            "began": asdict(self.began),
+            "columns": [{**asdict(column), "usual": list(column.usual)} for column in self.columns],
+            "rate": self.rate,
+            "recent": [{"time": example.place, "values": dict(example.values)} for example in self.recent],
+            "missed": [{"row": example.place, "values": dict(example.values)} for example in self.missed],
+        }
+
+    def to_json(self) -> str:
+        """The same as a line of JSON."""
+        return json.dumps(self.to_dict())
+
+    def plot(self, file: str | os.PathLike[str]) -> None:
+        """Draw it to a .png, .svg or .pdf file."""
+        from tocsin._plots.explanation import draw_explanation
+
+        draw_explanation(self, Path(file))
+
+    def __str__(self) -> str:
+        return "\n".join([*self._headline(), *self._columns(), *self._examples()])
+
+    def _headline(self) -> list[str]:
+        outcome, began = self.outcome, self.began
+        rare = ""
+        if math.isfinite(outcome.rarity):
+            rare = f": chance alone gives as much once in {rounded(outcome.rarity)} observations"
+        ago = outcome.time - began.time + 1
+        return [
+            f"Alarm at observation {outcome.time:,} ({outcome.channel}){rare}.",
+            f"The change began at about observation {began.time:,} ({began.level:.0%} interval {began.low:,} to "
+            f"{began.high:,}): {ago:,} observation{'s' * (ago != 1)} before the alarm, that one included.",
+        ]
+
+    def _columns(self) -> list[str]:
+        if not self.columns:
+            return []
+        # Some columns speak against the change; those that speak for it share it.
+        total = sum(max(column.contribution, 0.0) for column in self.columns) or 1.0
+        if not self.changed:
+            return ["No single column stands out: what changed is spread over several of them, or lies between them."]
+        others = len(self.columns) - len(self.changed)
+        shown = self.changed[:MOST_COLUMNS]
+        width = max(len(column.name) for column in shown)
+        more = len(self.changed) - len(shown)
+        return [
+            f"Changed (some column is named in at most {self.rate:.0%} of false alarms):",
+            *(
+                f"  {column.name:<{width}}  {max(column.contribution, 0.0) / total:4.0%} of the evidence   "
+                f"{column.before} -> {column.after}"
+                for column in shown
+            ),
+            *([f"  and {more} more"] if more else []),
+            *([f"Of the other {others} nothing can be said."] if others > 1 else []),
+        ]
+
+    def _examples(self) -> list[str]:
+        lines = []
+        for title, word, examples in (
+            ("Typical of what is new", "observation", self.recent),
+            ("Typical of what is gone", "reference row", self.missed),
+        ):
+            if examples:
+                lines.append(f"{title}:")
+                lines += [f"  {word} {example.place:,}{self._values(example)}" for example in examples[:MOST_EXAMPLES]]
+        return lines
+
+    def _values(self, example: Example) -> str:
+        order = [column.name for column in self.columns if column.name in example.values][:MOST_VALUES]
+        shown = ", ".join(f"{name} {example.values[name]}" for name in order)
+        return f": {shown}{', ...' if len(example.values) > len(order) else ''}" if shown else ""

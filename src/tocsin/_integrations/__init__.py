@@ -1,0 +1,1 @@
+"""Detectors as other libraries expect them."""

@@ -1,0 +1,1 @@
+"""Figures: how they look, and what they show."""

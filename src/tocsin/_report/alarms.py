@@ -1,0 +1,141 @@
+"""The alarms of a stream, each explained."""
+
+from __future__ import annotations
+
+import math
+
+from tocsin._common.wording import counted, rounded
+from tocsin._plots.envelope import envelope
+from tocsin._plots.samples import cut
+from tocsin._report.charts import path_chart
+from tocsin._report.explained import LONGEST_NAME, explained
+from tocsin._report.gathering import MOST_EXPLAINED, Alarm, Gathered, Series, closeness
+from tocsin._report.html import Markup, join, table, tag
+from tocsin._report.words import count, times
+
+FEWEST_LISTED, MOST_LISTED = 4, 100
+"""Series of alarms from which on an overview helps, and those that are listed without being explained."""
+
+
+def alarm_section(seen: Gathered) -> Markup:
+    """All of them, series by series."""
+    if not seen.alarms:
+        return tag("p", "None.", class_="card")
+    told = [series for series in seen.series if series.alarms]
+    rest = [series for series in seen.series if not series.alarms]
+    close = count(math.floor(closeness(seen.detector.calibration_.ert)))
+    note = (
+        tag("p", f"Alarms that follow each other within {close} rows are shown as one series.", class_="quiet-text")
+        if seen.alarms > len(seen.series)
+        else None
+    )
+    overview = _overview(told) if len(told) >= FEWEST_LISTED else None
+    return join(overview, note, *(_series(series) for series in told), _others(rest, seen))
+
+
+def _overview(told: list[Series]) -> Markup:
+    """Where to look first."""
+    rows: list[list[object]] = []
+    for series in sorted(told, key=Series.strength, reverse=True):
+        first = series.alarms[0]
+        where = f"Row {series.first:,}" if series.count == 1 else f"Rows {series.first:,} to {series.last:,}"
+        changed = [column.name for column in first.explanation.changed]
+        rows.append(
+            [
+                tag("a", where, href=f"#alarm-{first.number}"),
+                tag("td", f"{series.count:,}", class_="number"),
+                tag("td", f"{rounded(series.rarity)} rows", class_="number"),
+                _names(changed),
+            ]
+        )
+    head: list[object] = ["Where", "Alarms", "Rarest: by chance once in", "Changed"]
+    return tag("section", tag("h3", "Overview, strongest first"), table(head, rows, "overview"), class_="card")
+
+
+def _names(names: list[str]) -> str:
+    shown = ", ".join(cut(name, LONGEST_NAME) for name in names[:3])
+    return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
+
+
+def _series(series: Series) -> Markup:
+    head = more = None
+    if series.count > 1:
+        left = series.count - len(series.alarms)
+        head = tag(
+            "p", f"{series.count:,} alarms between rows {series.first:,} and {series.last:,}", class_="series-head"
+        )
+        more = tag(
+            "details",
+            tag("summary", f"It rang {times(series.count - 1)} more in this series"),
+            *(_article(alarm) for alarm in series.alarms[1:]),
+            tag("p", f"{counted(left, 'alarm')} of this series not explained one by one.") if left else None,
+        )
+    return tag("section", head, _article(series.alarms[0]), more, class_="card series")
+
+
+def _others(rest: list[Series], seen: Gathered) -> Markup | None:
+    if not rest:
+        return None
+    rows: list[list[object]] = [
+        [f"{series.first:,}", f"{series.last:,}", f"{series.count:,}", f"{rounded(series.rarity)} rows"]
+        for series in rest[:MOST_LISTED]
+    ]
+    left, weaker = len(rest) - len(rows), seen.alarms - sum(series.count for series in seen.series)
+    return tag(
+        "section",
+        tag("h3", "Further alarms"),
+        tag("p", f"The {MOST_EXPLAINED} that say most are explained above. The others:"),
+        table(["First row", "Last row", "Alarms", "By chance once in"], rows, "numbers"),
+        tag("p", f"And {left:,} more.") if left else None,
+        tag("p", f"And {counted(weaker, 'weaker alarm')}.") if weaker else None,
+        class_="card",
+    )
+
+
+def _article(alarm: Alarm) -> Markup:
+    outcome = alarm.explanation.outcome
+    first = alarm.row - len(alarm.statistic) + 1
+    rare = None
+    if math.isfinite(outcome.rarity):
+        rare = tag("span", f"by chance once in {rounded(outcome.rarity)} rows", class_="badge")
+    shown = f"#rows={first}-{alarm.row + len(alarm.statistic) // 4}"
+    return tag(
+        "article",
+        tag("h3", f"Alarm {alarm.number:,} at row {alarm.row:,} ", rare),
+        tag(
+            "p",
+            f"Statistic {outcome.statistic:.4g} over a threshold of {outcome.threshold:.4g} ({outcome.channel}). ",
+            _began(alarm),
+            tag("a", "Show in the path", href=shown, class_="jump"),
+        ),
+        path_chart(
+            envelope(alarm.statistic, len(alarm.statistic)),
+            envelope(alarm.threshold, len(alarm.threshold)),
+            first=first,
+            marks=[alarm.row],
+            spans=spans(alarm),
+            height=150,
+            label=f"Statistic and threshold from row {first:,} to the alarm at row {alarm.row:,}",
+        ),
+        explained(alarm),
+        id=f"alarm-{alarm.number}",
+    )
+
+
+def spans(alarm: Alarm) -> list[tuple[float, float, float]]:
+    """When the change began, as rows of the stream."""
+    began = alarm.explanation.began
+    return [(alarm.row_of(began.low), alarm.row_of(began.time), alarm.row_of(began.high))]
+
+
+def _began(alarm: Alarm) -> Markup:
+    began = alarm.explanation.began
+    row, low, high = (alarm.row_of(time) for time in (began.time, began.low, began.high))
+    ago = alarm.row - row + 1
+    when = f"at about row {row:,}" if row > 0 else "before this stream"
+    between = f"{began.level:.0%} interval {max(low, 1):,} to {max(high, 1):,}"
+    return join(
+        "The change began ",
+        tag("b", when),
+        f" ({between}): {counted(ago, 'row')} before the alarm, that one included. ",
+    )

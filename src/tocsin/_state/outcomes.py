@@ -1,0 +1,110 @@
+"""What a detector answers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import overload
+
+import numpy as np
+
+from tocsin._calibration.tail import RateCurve
+from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
+from tocsin._statistics.base import Channel
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """The outcome of one observation.
+
+    time: observations in this run so far, this one included.
+    alarm: whether the statistic exceeds the threshold.
+    statistic, threshold: NaN while a cold detector's windows fill. One channel is in its own units; several are
+        each measured against their own null law, and the statistic is the largest.
+    rarity: chance alone would give a statistic as large once in so many observations; at the threshold it is the
+        expected run time. NaN where the detector cannot tell.
+    channel: the channel that spoke; None while windows fill.
+    """
+
+    time: int
+    alarm: bool
+    statistic: float
+    threshold: float
+    rarity: float
+    channel: Channel | None
+
+
+@dataclass(frozen=True, eq=False)
+class Outcomes:
+    """The outcomes of a block of observations, an array entry each.
+
+    Indexing or iterating gives `Outcome`s, slicing `Outcomes`.
+
+    loudest: index into `channels` of the channel that spoke.  curve: how rare each statistic is.
+    """
+
+    time: Int64Array
+    alarm: BoolArray
+    statistic: Float64Array
+    threshold: Float64Array
+    loudest: Int64Array
+    channels: tuple[Channel, ...]
+    curve: RateCurve | None
+
+    @cached_property
+    def rarity(self) -> Float64Array:
+        """Of each observation, as in `Outcome`; looked up when it is asked for."""
+        return np.full(len(self), np.nan) if self.curve is None else self.curve.rarities(self.statistic)
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @overload
+    def __getitem__(self, i: int) -> Outcome: ...
+
+    @overload
+    def __getitem__(self, i: slice) -> Outcomes: ...
+
+    def __getitem__(self, i: int | slice) -> Outcome | Outcomes:
+        if isinstance(i, slice):
+            return Outcomes(
+                self.time[i], self.alarm[i], self.statistic[i], self.threshold[i], self.loudest[i], self.channels,
+                self.curve,
+            )  # fmt: skip
+        full = not np.isnan(self.statistic[i])
+        return Outcome(
+            int(self.time[i]),
+            bool(self.alarm[i]),
+            float(self.statistic[i]),
+            float(self.threshold[i]),
+            self.curve.rarity(float(self.statistic[i])) if self.curve and full else float("nan"),
+            self.channels[self.loudest[i]] if full else None,
+        )
+
+    @property
+    def channel(self) -> list[Channel | None]:
+        """The channel that spoke, of each observation; None while windows fill."""
+        full = ~np.isnan(self.statistic)
+        return [self.channels[k] if spoke else None for k, spoke in zip(self.loudest, full, strict=True)]
+
+    @classmethod
+    def join(cls, pieces: Sequence[Outcomes]) -> Outcomes:
+        """Outcomes of blocks that follow each other, as one."""
+        return cls(
+            np.concatenate([piece.time for piece in pieces]),
+            np.concatenate([piece.alarm for piece in pieces]),
+            np.concatenate([piece.statistic for piece in pieces]),
+            np.concatenate([piece.threshold for piece in pieces]),
+            np.concatenate([piece.loudest for piece in pieces]),
+            pieces[0].channels,
+            pieces[0].curve,
+        )
+
+    def __iter__(self) -> Iterator[Outcome]:
+        return (self[i] for i in range(len(self)))
+
+    def __repr__(self) -> str:
+        rang = np.flatnonzero(self.alarm)
+        where = f", first at row {rang[0]}" if len(rang) else ""
+        return f"Outcomes({len(self)} observations, {len(rang)} alarms{where})"

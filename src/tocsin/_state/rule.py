@@ -1,0 +1,89 @@
+"""The alarm rule: what the channels say after an observation, and when that rings."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from tocsin._calibration.normalise import Normaliser
+from tocsin._calibration.result import Thresholds
+from tocsin._compute import Functions, on_host, speaking
+from tocsin._compute.arrays import Array, BoolArray, Float64Array, Int64Array, UInt64Array
+from tocsin._state.outcomes import Outcome, Outcomes
+from tocsin._statistics.base import Channel
+
+ALONE = np.zeros(1, np.uint64)
+"""The number of the stream that a detector watches, if it watches no other."""
+
+FIRST_TEST = np.zeros(1, np.int64)
+
+AS_IT_IS = np.zeros(1), np.ones(1)
+"""Centre and scale of what has been measured already."""
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """The path is the loudest channel plus a coin, and a test rings when the path exceeds its threshold.
+
+    untested: observations of a run before its first test, number 0. A warm run made that one before its first
+        observation; a cold one makes it when its windows are full.
+    """
+
+    normaliser: Normaliser
+    limits: Thresholds
+    channels: tuple[Channel, ...]
+    untested: int
+    seed: int
+    compute: Functions
+
+    def __call__(self, values: Array, stream: UInt64Array, run: Int64Array, time: Int64Array) -> Outcomes:
+        """Outcomes of observations, from their channels (n, K), NaN where windows are not full.
+
+        stream, run: whose they are, n numbers or one for all.  time: in their runs, from 1 on; (n,).
+        """
+        statistic, threshold, loudest = self._judged(values, stream, run, time)
+        alarm = statistic > threshold
+        return Outcomes(time, alarm, statistic, threshold, loudest, self.channels, self.limits.curve)
+
+    def one(self, values: Array, run: int, time: int) -> Outcome:
+        """The same for one observation of a detector alone, sooner."""
+        statistics, thresholds, loudest = self._judged(values, ALONE, np.array([run]), np.array([time]))
+        if time < self.untested:
+            return Outcome(time, False, math.nan, math.nan, math.nan, None)
+        statistic, threshold, curve = statistics.item(), thresholds.item(), self.limits.curve
+        rarity = curve.rarity(statistic) if curve else math.nan
+        return Outcome(time, statistic > threshold, statistic, threshold, rarity, self.channels[loudest.item()])
+
+    def quiet_at_first(self, values: Array, coins: Float64Array) -> BoolArray:
+        """Which of these windows, about to begin runs, do not ring at once; coins are given, not hashed."""
+        own, values = self.normaliser, on_host(values)
+        statistic, threshold, _ = self.compute.decide(
+            values, coins, FIRST_TEST, own.centre, own.scale, own.tie, own.grid, own.origin, self.limits.thresholds
+        )
+        return np.asarray(statistic <= threshold)
+
+    def coins(self, stream: UInt64Array, run: Int64Array, time: Int64Array) -> Float64Array:
+        """Uniform numbers, a hash of the seed and these, so that no generator need be kept."""
+        return self.compute.coins(self._seed, stream, run, time)
+
+    def _judged(
+        self, values: Array, stream: UInt64Array, run: Int64Array, time: Int64Array
+    ) -> tuple[Float64Array, Float64Array, Int64Array]:
+        own = self.normaliser
+        centre, scale, spoke = own.centre, own.scale, None
+        if not isinstance(values, np.ndarray):
+            # On a GPU: only the loudest channel of each observation comes here.
+            best, spoke = speaking(values, centre, scale)
+            values, (centre, scale) = best[:, None], AS_IT_IS
+        statistic, threshold, loudest = self.compute.judge(
+            values, self._seed, stream, run, time, self.untested, centre, scale, own.tie, own.grid, own.origin,
+            self.limits.thresholds,
+        )  # fmt: skip
+        return statistic, threshold, loudest if spoke is None else spoke
+
+    @cached_property
+    def _seed(self) -> np.uint64:
+        return np.uint64(self.seed % 2**64)

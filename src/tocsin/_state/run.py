@@ -1,0 +1,80 @@
+"""Where a detector is in its stream."""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from tocsin._compute.arrays import Float64Array
+from tocsin._data import validation
+from tocsin._data.foreign import is_tensor
+from tocsin._state.outcomes import Outcome
+from tocsin._statistics.base import Parts, Points, WindowState, snapshot
+
+RECENT_WINDOWS = 2
+"""Points that are remembered, in widest windows: a change may have begun before the window that tells of it."""
+
+
+@dataclass(eq=False)
+class Run:
+    """From one start to the next: all that changes as a detector watches.
+
+    windows: of each statistic, what it keeps of recent points.  recent: the latest points of this run.
+    begun_with: points that stood before them when it began, if any.
+    number: how many runs came before.  time: observations so far.  alarm: the first, if there was one.
+    stream: 0 for that of a detector alone; among many, the number that chooses its coins.
+    """
+
+    windows: list[WindowState]
+    recent: deque[Any]
+    begun_with: Points | None = None
+    number: int = 0
+    time: int = 0
+    alarm: Outcome | None = None
+    stream: int = 0
+
+    @classmethod
+    def begun(cls, windows: list[WindowState], widest: int, number: int, begun_with: Points | None = None) -> Run:
+        """A new run."""
+        return cls(windows, deque(maxlen=RECENT_WINDOWS * widest), begun_with, number)
+
+    @classmethod
+    def of_window(cls, window: Float64Array, stream: int, number: int, time: int, alarm: Outcome | None) -> Run:
+        """That of one stream of many, whose window holds these points, to look at."""
+        begun = max(len(window) - time, 0)
+        return cls([], deque(window[begun:]), window[:begun] if begun else None, number, time, alarm, stream)
+
+    def copy(self) -> Run:
+        """One that goes on from here, and leaves this as it is."""
+        return replace(self, windows=[snapshot(state) for state in self.windows], recent=self.recent.copy())
+
+    def remember(self, points: Points) -> None:
+        """Keep the latest points, apart from arrays that may change."""
+        most = self.recent.maxlen or 0
+        if is_tensor(points):
+            points = validation.plain_array(points[-most:])
+        if len(points) == 1:
+            point = points[0]
+            self.recent.append(point.copy() if isinstance(point, np.ndarray) else point)
+        elif len(points):
+            self.recent.extend(points[-most:].copy())
+
+    def parts(self, *, numeric: bool) -> Parts:
+        """What a file holds. numeric: whether points are rows of numbers."""
+        return {
+            "windows": self.windows,
+            "recent": np.array(self.recent) if numeric else list(self.recent),
+            "begun_with": self.begun_with,
+            "number": self.number,
+            "time": self.time,
+            "alarm": self.alarm,
+        }
+
+    @classmethod
+    def restored(cls, parts: Parts, widest: int) -> Run:
+        """The run that `parts` describes."""
+        recent: deque[Any] = deque(parts["recent"], maxlen=RECENT_WINDOWS * widest)
+        return cls(**{**parts, "recent": recent})

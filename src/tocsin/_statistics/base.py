@@ -1,0 +1,175 @@
+"""What a statistic is to the rest of Tocsin: null paths for calibration, and a live twin with the same path."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+import numpy as np
+
+from tocsin._compute import Functions
+from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
+from tocsin._execution.progress import Progress, no_progress
+from tocsin._execution.threads import Executor
+from tocsin._samplers import Streams
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+Points = Any
+"""A sequence of observations: a float64 array (n, d), or a list of objects for kernels and functions that take them."""
+
+NullPaths = Callable[[Streams], Float32Array]
+"""Null streams to the paths of every channel; (channels, P, T) with T = L - max(windows) + 1.
+
+These are small objects that hold nothing but what paths need: they travel to the workers of a cluster."""
+
+Parts = dict[str, Any]
+"""What a file holds of an object: arrays, numbers, strings, and lists or dicts of these."""
+
+WindowState = dict[str, Any]
+"""What a live statistic keeps of recent points: arrays, numbers and lists, by name."""
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One of the paths that a detector follows: a statistic, over a window, at a kernel width (if it has one)."""
+
+    statistic: str
+    window: int
+    width: float | None = None
+
+    def __str__(self) -> str:
+        width = "" if self.width is None else f", width {self.width:.4g}"
+        return f"{self.statistic}, window {self.window}{width}"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a statistic is prepared with.
+
+    guard: reference points that are no further apart in time than this are never compared with each other. Those that
+        are drawn into a null stream resemble their neighbours in time, if the stream has a memory.
+    tensor: the reference points on a GPU, if that is where they came from.
+    """
+
+    windows: tuple[int, ...]
+    compute: Functions
+    executor: Executor
+    rng: np.random.Generator
+    progress: Progress = no_progress
+    guard: int = 0
+    tensor: Any = None
+
+    def map(self, function: Callable[[T], R], items: Sequence[T]) -> list[R]:
+        """The function of every item, on all workers, reporting progress."""
+        results = []
+        for result in self.executor.map(function, items):
+            results.append(result)
+            self.progress(len(results), len(items))
+        return results
+
+    @property
+    def window_array(self) -> Int64Array:
+        return np.array(self.windows, dtype=np.int64)
+
+
+class Statistic(Protocol):
+    """A configuration: small, frozen, and without data."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def takes_objects(self) -> bool:
+        """Whether observations may be anything, or must be rows of numbers."""
+
+    def holds_out(self, count: int, windows: tuple[int, ...]) -> int:
+        """How many of `count` reference points it sets aside for itself; they leave the reference."""
+
+    def prepare(self, points: Points, held_out: Points, setting: Setting) -> Prepared:
+        """Learn what depends on the reference alone."""
+
+    def restore(self, parts: Parts, windows: tuple[int, ...], compute: Functions) -> Live:
+        """The live statistic that `Live.parts` describes."""
+
+
+class Prepared(Protocol):
+    """A statistic that has seen its reference."""
+
+    @property
+    def channels(self) -> tuple[Channel, ...]: ...
+
+    @property
+    def bootstraps(self) -> bool:
+        """Whether `bootstrap_paths` exists; the other two always do. Only then may paths be asked for in threads."""
+
+    @property
+    def takes_blocks(self) -> bool:
+        """Whether null streams may be drawn in blocks."""
+
+    def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
+        """Paths against pseudo-references, given as (N, G) counts of the reference points."""
+
+    def split_paths(self) -> NullPaths:
+        """Paths of streams of distinct points against the points that each leaves out."""
+
+    def direct_paths(self) -> NullPaths:
+        """Paths of streams drawn with replacement against the reference itself, computed just as the live ones."""
+
+    @property
+    def compares_points(self) -> bool:
+        """Whether `similarity` exists."""
+
+    def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
+        """How alike the statistic finds pairs of reference points, given by their places: a centred kernel."""
+
+    def live(self, kept: Int64Array | None) -> Live:
+        """The statistic against the reference, or against the points `kept` of it."""
+
+
+class Live(Protocol):
+    """A statistic at work: what it keeps of the reference. What it keeps of recent points is passed in, and changed."""
+
+    @property
+    def takes_tensors(self) -> bool:
+        """Whether `observe` takes blocks that are on a GPU as they are."""
+
+    @property
+    def may_fail(self) -> bool:
+        """Whether `advance` calls functions of the user's, which may raise anything."""
+
+    @property
+    def channels(self) -> tuple[Channel, ...]: ...
+
+    def observe(self, points: Points, own: Int64Array | None) -> Any:
+        """Everything about new points that needs no state: the costly part, once per point.
+
+        own: for points of the reference itself, their index in it (-1: it is not among those compared with); they are
+            not compared with themselves, nor with the points of this block that are within the guard.
+        """
+
+    def begin(self, run: int) -> WindowState:
+        """Empty windows. run: the number of the run, for statistics that draw at random."""
+
+    def advance(self, state: WindowState, observed: Any, start: int, stop: int) -> Float64Array:
+        """Let observed points start..stop enter the windows; (stop - start, channels), NaN until a window is full.
+
+        If it fails, the state may be half changed.
+        """
+
+    def parts(self) -> Parts:
+        """What a file must hold to build this object again."""
+
+
+def snapshot(state: WindowState) -> WindowState:
+    """A copy that `advance` cannot reach: of arrays and lists, not of a user's objects in them."""
+    return {name: value.copy() if isinstance(value, np.ndarray | list) else value for name, value in state.items()}
+
+
+def choose(points: Points, indices: Int64Array) -> Points:
+    """The points with these indices, as the same kind of sequence."""
+    if isinstance(points, np.ndarray):
+        return points[indices]
+    return [points[i] for i in indices]

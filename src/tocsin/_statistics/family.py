@@ -1,0 +1,80 @@
+"""Several statistics as one: their channels side by side."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from tocsin._compute import Functions, on_host
+from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
+from tocsin._samplers import Streams
+from tocsin._statistics.base import Channel, Live, NullPaths, Parts, Points, Prepared, WindowState
+
+
+class PreparedFamily:
+    """Prepared statistics that share one reference and one set of null streams."""
+
+    def __init__(self, members: list[Prepared], compute: Functions) -> None:
+        self.members, self._compute = members, compute
+        self.channels: tuple[Channel, ...] = sum((member.channels for member in members), ())
+        self.bootstraps = all(member.bootstraps for member in members)
+        self.takes_blocks = all(member.takes_blocks for member in members)
+        self.compares_points = any(member.compares_points for member in members)
+
+    def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
+        return self._together([member.bootstrap_paths(weights) for member in self.members])
+
+    def split_paths(self) -> NullPaths:
+        return self._together([member.split_paths() for member in self.members])
+
+    def direct_paths(self) -> NullPaths:
+        return self._together([member.direct_paths() for member in self.members])
+
+    def _together(self, paths: list[NullPaths]) -> NullPaths:
+        return FamilyPaths(paths, self._compute) if len(paths) > 1 else paths[0]
+
+    def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
+        """By the first statistic that can tell."""
+        return next(member for member in self.members if member.compares_points).similarity(first, second)
+
+    def live(self, kept: Int64Array | None) -> LiveFamily:
+        return LiveFamily([member.live(kept) for member in self.members])
+
+
+@dataclass(frozen=True, eq=False)
+class FamilyPaths:
+    """Null paths of several statistics, one after the other."""
+
+    members: list[NullPaths]
+    compute: Functions
+
+    def __call__(self, streams: Streams) -> Float32Array:
+        return self.compute.concatenate([member(streams) for member in self.members])
+
+
+class LiveFamily:
+    """Live statistics that see the same points at the same time."""
+
+    def __init__(self, members: list[Live]) -> None:
+        self.members = members
+        self.channels: tuple[Channel, ...] = sum((member.channels for member in members), ())
+        self.takes_tensors = all(member.takes_tensors for member in members)
+        self.may_fail = any(member.may_fail for member in members)
+
+    def observe(self, points: Points, own: Int64Array | None) -> list[object]:
+        return [member.observe(points, own) for member in self.members]
+
+    def begin(self, run: int) -> list[WindowState]:
+        return [member.begin(run) for member in self.members]
+
+    def advance(self, states: list[WindowState], observed: list[object], start: int, stop: int) -> Float64Array:
+        if len(self.members) == 1:
+            return self.members[0].advance(states[0], observed[0], start, stop)
+        each = zip(self.members, states, observed, strict=True)
+        return np.concatenate(
+            [on_host(member.advance(state, seen, start, stop)) for member, state, seen in each], axis=1
+        )
+
+    def parts(self) -> list[Parts]:
+        return [member.parts() for member in self.members]

@@ -1,0 +1,91 @@
+"""The difference of two means: the simplest statistic, and the paper's Figure 1."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from tocsin._common.errors import InputError, Option
+from tocsin._compute import Functions
+from tocsin._compute.arrays import Float64Array
+from tocsin._statistics.base import Live, Parts, Prepared, Setting
+from tocsin._statistics.features import FeatureLive, Features, PreparedFeatures
+
+
+@dataclass(frozen=True)
+class MeanShift:
+    """How far the window's mean lies from the reference's, in standard deviations of each column.
+
+    Parameters
+    ----------
+    direction
+        None: the squared length of the difference, D = |mean(Y) - mean(X)|^2, which sees a shift to any side.
+        A vector: the signed difference along it in the units of the data, D = direction . (mean(Y) - mean(X)), which
+        sees a shift to that side only; `MeanShift(direction=[1.0])` on one column is the paper's Figure 1.
+    """
+
+    direction: Sequence[float] | None = None
+
+    def __post_init__(self) -> None:
+        if self.direction is not None:
+            try:
+                direction = tuple(float(value) for value in np.atleast_1d(np.asarray(self.direction, dtype=np.float64)))
+            except (TypeError, ValueError):
+                direction = ()
+            if not all(np.isfinite(direction)) or not any(direction):
+                raise InputError(
+                    Option("direction", self.direction, of="MeanShift"), ": a direction has finite numbers, not all 0."
+                )
+            object.__setattr__(self, "direction", direction)
+
+    @property
+    def name(self) -> str:
+        return "MeanShift"
+
+    @property
+    def takes_objects(self) -> bool:
+        return False
+
+    def holds_out(self, count: int, windows: tuple[int, ...]) -> int:
+        return 0
+
+    def prepare(self, points: Float64Array, held_out: Float64Array, setting: Setting) -> Prepared:
+        return PreparedFeatures(points, self._features(self._weights(points)), setting)
+
+    def restore(self, parts: Parts, windows: tuple[int, ...], compute: Functions) -> Live:
+        return FeatureLive.restore(self._features(parts["features"]["weights"]), parts, windows, compute)
+
+    def _weights(self, points: Float64Array) -> Float64Array:
+        """What each column is multiplied by."""
+        if self.direction is None:
+            deviation = points.std(0)
+            # A constant column has no scale of its own (and a deviation of 0, or of rounding): any other value in it
+            # is then a change of its own size.
+            constant = deviation <= 1e-12 * np.abs(points).max(0)
+            return 1 / np.where(constant, 1.0, deviation)
+        if len(self.direction) != points.shape[1]:
+            raise InputError(
+                Option("direction", ..., of="MeanShift"),
+                f" has {len(self.direction)} numbers for a reference of {points.shape[1]} columns; give one number per "
+                "column.",
+            )
+        return np.array(self.direction)
+
+    def _features(self, weights: Float64Array) -> Features:
+        signed = self.direction is not None
+        return Features(self.name, Weighted(weights, summed=signed), signed, {"weights": weights})
+
+
+@dataclass(frozen=True)
+class Weighted:
+    """Columns times their weights; summed to a single feature, or each a feature."""
+
+    weights: Float64Array
+    summed: bool
+
+    def __call__(self, points: Float64Array) -> Float64Array:
+        with np.errstate(over="ignore"):
+            weighted = points * self.weights
+            return weighted.sum(1, keepdims=True) if self.summed else weighted

@@ -1,0 +1,120 @@
+"""The windows of many streams that are compared with one reference, all of them a step at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tocsin._compute.arrays import Array, Float32Array, Float64Array, Int64Array
+from tocsin._statistics.base import Parts, Points, choose
+from tocsin._statistics.mmd_gaussian import PADDING, GaussianLive
+
+ARRAYS = ("buffer", "ahead", "linear", "position", "filled")
+
+STREAMS = 256
+"""Streams that one piece of work steps."""
+
+
+class GaussianBank:
+    """A ring of recent points for every stream; see `numpy_.pair_bank_step`."""
+
+    def __init__(self, live: GaussianLive, count: int) -> None:
+        self.live, self.count = live, count
+        put = live.compute.put
+        self._windows, self._offset = put(live.windows), put(live.offset)
+        d, widest, widths = live.points.shape[1], int(live.windows[-1]), len(live.multipliers)
+        room = -(-widest // PADDING) * PADDING
+        self._arrays: tuple[Array, Array, Array, Array, Array] = (
+            put(np.zeros((count, d, room), np.float32)),
+            put(np.zeros((count, widths, widest), np.float32)),
+            put(np.zeros((count, widths, widest))),
+            put(np.zeros(count, np.int64)),
+            put(np.zeros(count, np.int64)),
+        )
+
+    def step(self, chosen: Int64Array, points: Points) -> tuple[Float64Array, BaseException | None]:
+        """Let one point enter the windows of each of these streams; (len(chosen), channels), NaN until one is full.
+
+        And what interrupted the step: once some streams have made it, the others do too.
+        """
+        return self._step(chosen, self.live.observe(points, None))
+
+    def _step(self, chosen: Int64Array, observed: tuple[Any, Any]) -> tuple[Float64Array, BaseException | None]:
+        live, size = self.live, len(chosen) if self.live.compute.backend == "torch" else STREAMS
+        rows: dict[int, Float64Array] = {}
+
+        def some(start: int) -> None:
+            rows[start] = live.compute.pair_bank_step(
+                *self._arrays, self._windows, live.multipliers, self._offset, live.family.typical,
+                chosen, start, min(start + size, len(chosen)), *observed,
+            )  # fmt: skip
+
+        starts, interrupted = range(0, len(chosen), size), None
+        if len(starts) == 1:
+            some(0)
+            return live.family.choose(rows[0], axis=1), None
+        try:
+            for _ in live.executor.map(some, starts):
+                pass
+        except BaseException as error:
+            interrupted = error
+            for start in starts:
+                if start not in rows:
+                    some(start)
+        together = live.compute.concatenate([rows[start] for start in starts])
+        return live.family.choose(together, axis=1), interrupted
+
+    def fill(
+        self, chosen: Int64Array, reference: Points, windows: Int64Array, places: Int64Array | None
+    ) -> Float64Array:
+        """Begin these streams with windows of reference points, (len(chosen), W); the channels of the last step.
+
+        places: where each reference point is among those compared with, so that none meets itself; None if it may.
+        """
+        self.clear(chosen)
+        points, inverse = np.unique(windows, return_inverse=True)
+        inverse = inverse.reshape(windows.shape)
+        own = None if places is None else places[points]
+        block, linear = (self.live.compute.get(part) for part in self.live.observe(choose(reference, points), own))
+        for step in range(windows.shape[1]):
+            new = inverse[:, step]
+            observed = np.ascontiguousarray(block[:, new]), np.ascontiguousarray(linear[:, new])
+            rows, interrupted = self._step(chosen, observed)
+            if interrupted is not None:
+                raise interrupted
+        return rows
+
+    def clear(self, chosen: Int64Array) -> None:
+        """Forget all points of these streams."""
+        for counter in self._arrays[3:]:
+            counter[chosen] = 0
+
+    def copy(self, chosen: Int64Array, other: GaussianBank, streams: Int64Array) -> None:
+        """Let these streams have the windows of those of another bank."""
+        for mine, its in zip(self._arrays, other._arrays, strict=True):
+            mine[chosen] = its[streams]
+
+    def recent(self, stream: int) -> Float64Array:
+        """The points in a stream's window, oldest first, as far as float32 tells them."""
+        get, widest = self.live.compute.get, int(self.live.windows[-1])
+        buffer, position, filled = (get(self._arrays[i][stream : stream + 1])[0] for i in (0, 3, 4))
+        places = (int(position) - int(filled) + np.arange(int(filled))) % widest
+        return np.asarray(buffer[:, places].T / self.live.scale + self.live.scaled.centre, dtype=np.float64)
+
+    def filled(self) -> tuple[Float32Array, Float64Array]:
+        """Points (streams, d, W) and their -2 c(x) (streams, widths, W) of windows just filled, oldest first."""
+        widest = int(self.live.windows[-1])
+        points, _, linear, position, filled = (self.live.compute.get(array) for array in self._arrays)
+        assert not position.any()
+        assert (filled == widest).all()
+        return points[:, :, :widest], linear
+
+    def state(self) -> Parts:
+        """What steps change."""
+        return {name: self.live.compute.get(array) for name, array in zip(ARRAYS, self._arrays, strict=True)}
+
+    def resume(self, state: Parts) -> None:
+        """Go on from what `state` gave."""
+        for name, array in zip(ARRAYS, self._arrays, strict=True):
+            array[...] = self.live.compute.put(state[name])

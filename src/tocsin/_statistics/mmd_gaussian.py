@@ -1,0 +1,390 @@
+"""MMD with Gaussian kernels on rows of numbers: the kernel matrix is computed in blocks and never stored."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from tocsin._compute import Functions
+from tocsin._compute.arrays import Array, BoolArray, Float32Array, Float64Array, Int64Array
+from tocsin._execution.threads import Threads
+from tocsin._samplers import Streams
+from tocsin._statistics.base import Channel, NullPaths, Parts, Setting, WindowState
+from tocsin._statistics.kernels import ScaledPoints
+from tocsin._statistics.neighbours import centred, mean_pair, near, others
+
+PADDING = 64
+"""Hot functions read whole strips of this many columns."""
+
+NEARBY_WORK, KERNEL_WORK = 2**26, 32
+"""Work that is not worth the way to a GPU, since a CPU is done with it sooner, in coordinates of pairs of points; and
+what a kernel of a pair counts for."""
+
+LIKE_PAIRS = 1.0
+"""A window in which not even one pair of points is alike at some width can ring only by accident: in many dimensions
+narrow widths would add false alarms that the others must make up for, and no power."""
+
+SHORT = 256
+"""Observations whose windows a CPU compares sooner than a GPU."""
+
+TYPICAL = 1
+"""The place of the median among the default widths, widest first."""
+
+NO_TABLE = NO_WEIGHTS = np.empty((0, 0), np.float32)
+
+
+class PreparedGaussian:
+    """The reference in float32 and the row sums of its kernel matrix (diagonal removed).
+
+    The `default` family has only those channels whose windows hold LIKE_PAIRS pairs of points that are alike at their
+    width, and those of typicality.
+    """
+
+    bootstraps = takes_blocks = True
+    compares_points = True
+
+    def __init__(
+        self, points: Float64Array, widths: tuple[float, ...], setting: Setting, *, default: bool = False
+    ) -> None:
+        self.setting = setting
+        self.scaled = ScaledPoints(np.median(points, axis=0), widths)
+        self.points = self.scaled(points)
+        self.multipliers = self.scaled.multipliers
+        if setting.tensor is None:
+            self._rows, self._columns = setting.compute.put(self.points), setting.compute.put(as_columns(self.points))
+        else:
+            from tocsin._compute.torch_rows import scaled
+
+            rows = scaled(setting.tensor, self.scaled.centre, self.scaled.scale)
+            self._rows, self._columns = rows, rows.T.contiguous()
+        row_sums = self._own_row_sums(self._columns, len(points), setting.guard)
+        similarity = (row_sums / others(len(points), setting.guard)).mean(1)
+        self.row_sums = row_sums[self._choose_channels(similarity, default=default)]
+
+    def _choose_channels(self, similarity: Float64Array, *, default: bool) -> Int64Array:
+        """Settle the family, by the mean kernel of reference points at each width; the widths that stay."""
+        windows, widths = self.setting.windows, self.scaled.widths
+        heard = np.ones((len(widths), len(windows)), dtype=bool)
+        if default:
+            heard = _can_speak(similarity, self.setting.window_array)
+        kept = np.flatnonzero(heard.any(1))
+        self.scaled = ScaledPoints(self.scaled.centre, tuple(widths[i] for i in kept))
+        self.multipliers = self.scaled.multipliers
+        typical = min(TYPICAL, len(kept) - 1) if default else -1
+        self.family = Family(windows, self.scaled.widths, np.flatnonzero(heard[kept]), typical)
+        self.channels = self.family.channels
+        return kept
+
+    def split_paths(self) -> NullPaths:
+        return PairSplitPaths(
+            self._rows, NO_TABLE, self.multipliers, self.row_sums, self.setting.window_array, self.setting.compute,
+            self.family,
+        )  # fmt: skip
+
+    def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
+        return self._drawn(bootstrap_terms(self._products(weights), self.row_sums, weights, self.setting))
+
+    def direct_paths(self) -> NullPaths:
+        guard = self.setting.guard
+        everyone = self._own_row_sums(self._columns, len(self.points), guard=0) if guard else self.row_sums
+        offset = mean_pair(self.row_sums, guard)
+        return self._drawn(direct_terms(everyone, np.ones_like(everyone), offset, self.setting))
+
+    def _drawn(self, terms: PairTerms) -> NullPaths:
+        return PairPaths(
+            self._rows, NO_TABLE, self.multipliers, terms, self.setting.window_array, self.setting.compute, self.family
+        )
+
+    def _products(self, weights: Float32Array) -> Float64Array:
+        """K times the weights, at every width; (widths, N, G)."""
+        compute, n = self.setting.compute, len(self.points)
+
+        def some(start: int) -> Float64Array:
+            own = np.arange(start, min(start + compute.ROWS, n))
+            return compute.gaussian_products(
+                self._columns, n, self._columns[:, start : start + len(own)], own, self.setting.guard,
+                self.multipliers, weights,
+            )  # fmt: skip
+
+        return compute.concatenate(self.setting.map(some, range(0, n, compute.ROWS)), 1)
+
+    def _own_row_sums(self, columns: Float32Array, count: int, guard: int) -> Float64Array:
+        """sum_{|i - j| > guard} k(x_i, x_j) for every j, at every width; (widths, N)."""
+        compute = self.setting.compute
+
+        def some(start: int) -> Float64Array:
+            own = np.arange(start, min(start + compute.ROWS, count))
+            return compute.get(
+                compute.gaussian_row_sums(
+                    columns, count, columns[:, start : start + len(own)], own, guard, self.multipliers, NO_WEIGHTS
+                )
+            )
+
+        return np.concatenate(self.setting.map(some, range(0, count, compute.ROWS)), axis=1)
+
+    def similarity(self, first: Int64Array, second: Int64Array) -> Float64Array:
+        """At the median width, or the widest if widths were given."""
+        w = max(self.family.typical, 0)
+        differences = self.points[first] - self.points[second]
+        squares = np.einsum("ij,ij->i", differences, differences)
+        kernel = np.exp(-squares * (self.scaled.widths[0] / self.scaled.widths[w]) ** 2)
+        return centred(kernel, self._mean_kernels[w], first, second)
+
+    @cached_property
+    def _mean_kernels(self) -> Float64Array:
+        return self.row_sums / others(len(self.points), self.setting.guard)
+
+    def live(self, kept: Int64Array | None) -> GaussianLive:
+        points, sums = self.points, self.row_sums
+        if kept is not None:
+            points = self.points[kept]
+            sums = self._own_row_sums(self.setting.compute.put(as_columns(points)), len(kept), self.setting.guard)
+        offset = mean_pair(sums, self.setting.guard)
+        return GaussianLive(points, offset, self.scaled, self.family, self.setting.guard, self.setting.compute)
+
+
+class GaussianLive:
+    """S_t = A + C_t / (W (W - 1)) - 2 mean_{window} c(z), c(z) = mean_i k(x_i, z): one kernel row a step."""
+
+    may_fail = False
+    weights: Float32Array = NO_WEIGHTS
+    """Of the points, (widths, N), where c is not their plain mean."""
+
+    def __init__(
+        self,
+        points: Float32Array,
+        offset: Float64Array,
+        scaled: ScaledPoints,
+        family: Family,
+        guard: int,
+        compute: Functions,
+    ) -> None:
+        self.channels, windows = family.channels, family.windows
+        self.points, self.offset, self.scaled, self.family, self.guard = points, offset, scaled, family, guard
+        self.compute, self._nearby, self.scale = compute, compute.nearby, scaled.scale
+        self.executor = Threads(1 if compute.backend == "torch" else None)  # PyTorch spreads its own work
+        self.windows, self.multipliers = np.array(windows, dtype=np.int64), scaled.multipliers
+        self._columns, self._stranger = as_columns(points), np.array([-1])
+        self._few = NEARBY_WORK // (len(points) * (points.shape[1] + KERNEL_WORK * len(scaled.widths)))
+        self.takes_tensors = compute.on_gpu  # blocks that are there already stay there
+
+    def observe(self, points: Float64Array, own: Int64Array | None) -> tuple[Float32Array, Float64Array]:
+        count, compute, columns = len(points), self.compute, self._columns_on_device
+        places = own if own is not None else self._stranger if count == 1 else np.full(count, -1)
+        if self.takes_tensors and count <= self._few and isinstance(points, np.ndarray):
+            compute, columns = self._nearby, self._columns
+
+        def compared(some: Float64Array, own: Int64Array) -> tuple[Float32Array, Float64Array]:
+            return compute.gaussian_observe(
+                columns, len(self.points), some, self.scaled.centre, self.scale, own, self.guard, self.multipliers,
+                self.weights,
+            )  # fmt: skip
+
+        if count <= compute.ROWS:
+            return compared(points, places)
+        pieces = [slice(start, start + compute.ROWS) for start in range(0, count, compute.ROWS)]
+        blocks, linear = zip(
+            *self.executor.map(lambda piece: compared(points[piece], places[piece]), pieces), strict=True
+        )
+        return compute.concatenate(blocks, 1), compute.concatenate(linear, 1)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_columns_on_device"}
+
+    @cached_property
+    def _columns_on_device(self) -> Float32Array:
+        return self.compute.put(self._columns)
+
+    def begin(self, run: int) -> WindowState:
+        capacity, widths = 4 * int(self.windows[-1]), len(self.multipliers)
+        return {
+            "buffer": np.zeros((self.points.shape[1], capacity + PADDING), np.float32),
+            "ahead": np.zeros((widths, capacity), np.float32),
+            "linear": np.zeros((widths, capacity)),
+            "position": np.zeros(1, np.int64),
+        }
+
+    def advance(
+        self, state: WindowState, observed: tuple[Float32Array, Float64Array], start: int, stop: int
+    ) -> Float64Array:
+        if self.takes_tensors and stop - start <= SHORT:
+            observed = self.compute.get(observed[0][:, start:stop]), self.compute.get(observed[1][:, start:stop])
+            start, stop = 0, stop - start
+        compute = self._nearby if isinstance(observed[0], np.ndarray) else self.compute
+        rows = compute.pair_advance(
+            state["buffer"], state["ahead"], state["linear"], state["position"], self.windows, self.multipliers,
+            self.offset, self.family.typical, *observed, start, stop,
+        )  # fmt: skip
+        return self.family.choose(rows, axis=1)
+
+    def parts(self) -> Parts:
+        return {
+            "kind": "gaussian",
+            "points": self.points,
+            "offset": self.offset,
+            "centre": self.scaled.centre,
+            "widths": list(self.scaled.widths),
+            "heard": self.family.heard,
+            "typical": self.family.typical,
+            "guard": self.guard,
+        }
+
+    @classmethod
+    def restore(cls, parts: Parts, windows: tuple[int, ...], compute: Functions) -> GaussianLive:
+        scaled = ScaledPoints(parts["centre"], tuple(parts["widths"]))
+        family = Family(windows, scaled.widths, parts["heard"], parts["typical"])
+        return cls(parts["points"], parts["offset"], scaled, family, parts["guard"], compute)
+
+
+@dataclass(frozen=True)
+class Family:
+    """Which of the computed rows are channels.
+
+    heard: rows (widths x windows) of the MMD.
+    typical: the width at which windows are also judged by how typical their points are, each way; -1 for none.
+        A - mean c is what the MMD has besides the pairs within the window. On its own it varies little, and tells soon
+        that points come from where the reference has few, or from its midst alone.
+    """
+
+    windows: tuple[int, ...]
+    widths: tuple[float, ...]
+    heard: Int64Array
+    typical: int
+
+    @cached_property
+    def rows(self) -> int:
+        """Rows that are computed."""
+        return (len(self.widths) + (self.typical >= 0)) * len(self.windows)
+
+    @cached_property
+    def channels(self) -> tuple[Channel, ...]:
+        everything = [Channel("MMD", window, width) for width in self.widths for window in self.windows]
+        channels = [everything[i] for i in self.heard]
+        if self.typical >= 0:
+            width = self.widths[self.typical]
+            channels += [Channel("less typical", window, width) for window in self.windows]
+            channels += [Channel("more typical", window, width) for window in self.windows[self._longer]]
+        return tuple(channels)
+
+    @property
+    def _longer(self) -> slice:
+        """All windows but the shortest, if there are several: a handful of typical points is nothing unusual."""
+        return slice(len(self.windows) > 1, None)
+
+    @cached_property
+    def _places(self) -> Int64Array | None:
+        """The row of every channel; None where they are all rows in order."""
+        if self.typical < 0:
+            return None if len(self.heard) == self.rows else self.heard
+        typicality = np.arange(self.rows - len(self.windows), self.rows)
+        return np.concatenate([self.heard, typicality, typicality[self._longer]])
+
+    def choose(self, rows: Array, axis: int = 0) -> Array:
+        """The channels, from all rows; `axis` is that of the rows, 0 or 1."""
+        if self._places is None:
+            return rows
+        if isinstance(rows, np.ndarray):
+            chosen: Array = rows.take(self._places, axis)
+        else:
+            chosen = rows[self._places.tolist()] if axis == 0 else rows[:, self._places.tolist()]
+        if self.typical >= 0:
+            first = len(self.heard) + len(self.windows)
+            more = chosen[first:] if axis == 0 else chosen[:, first:]
+            more *= -1  # not np.negative(..., out=more), which numpy 2.4 gets wrong on strided views
+        return chosen
+
+
+@dataclass(frozen=True)
+class PairTerms:
+    """What a path adds to the pairs of its window: offset (widths, G), linear (G, widths, N); and the kernel that a
+    point drawn twice has with itself, neutral (widths, N)."""
+
+    offset: Float64Array
+    linear: Float32Array
+    neutral: Float32Array
+
+
+def bootstrap_terms(
+    products: Float64Array, row_sums: Float64Array, weights: Float32Array, setting: Setting
+) -> PairTerms:
+    """A^g = v'Kv / (N^2 - v'v) and c_j^g = (K v)_j / (N - v_j), v the counts of pseudo-reference g; products is K v.
+
+    No point meets itself, neither in the pseudo-reference nor, drawn twice, in the window: there the pair takes the
+    value whose centred kernel is 0. With a guard, K has no entries of points that are close in time, and in the
+    denominators v_j is the sum of v over the points close to j.
+    """
+    mean = row_sums / others(len(weights), setting.guard)
+    return PairTerms(*setting.compute.pair_terms(products, mean, weights, near(weights, setting.guard)))
+
+
+def direct_terms(row_sums: Float64Array, diagonal: Float64Array, offset: Float64Array, setting: Setting) -> PairTerms:
+    """The reference itself, and kernels as they are; diagonal is k(x_i, x_i), (widths, N); offset (widths,)."""
+    linear = (-2 * (row_sums + diagonal) / row_sums.shape[1])[None]
+    put = setting.compute.put
+    return PairTerms(put(offset[:, None]), put(linear.astype(np.float32)), put(diagonal.astype(np.float32)))
+
+
+@dataclass(frozen=True, eq=False)
+class PairPaths:
+    """Null paths of a kernel statistic, against pseudo-references or the reference itself.
+
+    points (N, d) or a kernel matrix, table (N, N); family: None where all rows are channels.
+    """
+
+    points: Float32Array
+    table: Float32Array
+    multipliers: Float32Array
+    terms: PairTerms
+    windows: Int64Array
+    compute: Functions
+    family: Family | None = None
+
+    def __call__(self, streams: Streams) -> Float32Array:
+        terms, typical = self.terms, -1 if self.family is None else self.family.typical
+        rows = self.compute.pair_bootstrap_paths(
+            self.points, self.table, streams.points, streams.copies, self.windows, self.multipliers,
+            terms.neutral, terms.offset, terms.linear, typical,
+        )  # fmt: skip
+        return rows if self.family is None else self.family.choose(rows)
+
+
+@dataclass(frozen=True, eq=False)
+class PairSplitPaths:
+    """Null paths of a kernel statistic against the points that a stream leaves out; as `PairPaths`, with row sums."""
+
+    points: Float32Array
+    table: Float32Array
+    multipliers: Float32Array
+    row_sums: Float64Array
+    windows: Int64Array
+    compute: Functions
+    family: Family | None = None
+
+    def __call__(self, streams: Streams) -> Float32Array:
+        rows = self.compute.pair_split_paths(
+            self.points, self.table, streams.points, self.windows, self.multipliers, self.row_sums,
+            -1 if self.family is None else self.family.typical,
+        )  # fmt: skip
+        return rows if self.family is None else self.family.choose(rows)
+
+
+def as_columns(points: Float32Array) -> Float32Array:
+    """(d, N) with padding, so that strips of columns can be read whole."""
+    n, d = points.shape
+    columns = np.zeros((d, -(-n // PADDING) * PADDING), np.float32)
+    columns[:, :n] = points.T
+    return columns
+
+
+def _can_speak(similarity: Float64Array, windows: Int64Array) -> BoolArray:
+    """Which channels to follow, (widths, windows): those whose windows hold LIKE_PAIRS pairs of similar points.
+
+    similarity: the mean kernel between reference points, at each width.
+    """
+    pairs = windows * (windows - 1) / 2
+    heard: BoolArray = similarity[:, None] * pairs >= LIKE_PAIRS
+    heard[0] = True  # the widest width always stays, so that every window has a channel
+    return heard

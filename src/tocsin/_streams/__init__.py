@@ -1,0 +1,1 @@
+"""Many streams at once: banks and fleets."""

@@ -1,0 +1,315 @@
+"""Many streams at once: one detector, one reference, a window for each stream."""
+
+from __future__ import annotations
+
+import math
+import os
+from copy import copy
+from dataclasses import replace
+from threading import RLock
+from typing import Self
+
+import numpy as np
+
+from tocsin import _compute as compute
+from tocsin._calibration.result import Calibration
+from tocsin._common.checks import is_finite
+from tocsin._common.errors import Code, InputError, Option
+from tocsin._common.seeds import Purpose, generator
+from tocsin._common.wording import counted
+from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array, UInt64Array
+from tocsin._data import validation
+from tocsin._detector import storage
+from tocsin._detector.detector import Detector, from_content, places_of
+from tocsin._detector.watching import content_of, fitted_of, taken_in
+from tocsin._explain.result import Explanation
+from tocsin._samplers import InBlocks, Singly, Source
+from tocsin._state import Fitted, Run
+from tocsin._state.outcomes import Outcome, Outcomes
+from tocsin._statistics.base import Points, snapshot
+from tocsin._statistics.mmd_bank import GaussianBank
+from tocsin._statistics.mmd_gaussian import GaussianLive
+
+STARTS, STARTS_PER_STREAM, MOST_TRIES = 1024, 16, 1000
+"""Quiet windows of reference points, drawn once, that runs begin with: at most, and for each stream if there are few
+streams; and how often those that ring are redrawn."""
+
+
+class DetectorBank:
+    """Watches many streams that one detector was fitted for, all of them a step at a time.
+
+    Every stream has a window, a clock and alarms of its own; they share the reference and its thresholds. A step of ten
+    thousand streams costs little more than comparing ten thousand observations with the reference.
+
+    Parameters
+    ----------
+    detector
+        A fitted detector whose only statistic is MMD with Gaussian kernels (the default). It is not changed.
+    streams
+        How many.
+    ert_bank
+        A promise for all streams together: steps of the whole bank between false alarms of any stream, on average, if
+        the streams do not depend on each other. None: each stream rings once in the detector's `ert` observations.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> detector = Detector(ert=500, window=10, seed=1).fit(rng.normal(size=(200, 2)))
+    >>> bank = DetectorBank(detector, streams=3)
+    >>> for _ in range(20):
+    ...     outcomes = bank.update(rng.normal(size=(3, 2)) + [[0], [0], [3]])
+    >>> bank.alarms_.tolist()
+    [False, False, True]
+    """
+
+    def __init__(self, detector: Detector, streams: int, *, ert_bank: float | None = None) -> None:
+        count = validation.positive_integer("streams", streams)
+        if count is None:
+            raise InputError(Option("streams", None), ": say how many streams the bank watches.")
+        live = gaussian_of(detector)
+        # A copy: the detector may be fitted anew, or get other options.
+        self.detector, self.streams, self.ert_bank = copy(detector), count, ert_bank
+        self._fitted = aimed_at_all(fitted_of(detector), count, ert_bank, "ert_bank", "stream")
+        self._windows, self._lock = GaussianBank(live, count), RLock()
+        self._time, self._run, self._rang = (np.zeros(count, np.int64) for _ in range(3))
+        self._heard = np.zeros((count, 3))  # statistic, threshold and channel of each stream's alarm
+        self._starts = None
+        if self._fitted.start == "warm":
+            rng = generator(self._fitted.seed, Purpose.BANK_STARTS)
+            self._starts = quiet_starts(self._fitted, live, min(STARTS, STARTS_PER_STREAM * count), rng)
+        self._begin(np.arange(count))
+
+    # Watching
+
+    def update(self, block: object, streams: object = None, *, reset_on_alarm: bool = False) -> Outcomes:
+        """Take in one observation of every stream, or of those named, and test each.
+
+        Parameters
+        ----------
+        block
+            A row for each stream.
+        streams
+            Numbers of the streams that the rows belong to, each at most once. Default: all, in order.
+        reset_on_alarm
+            Whether streams that ring start a new run.
+        """
+        chosen = self._named(streams)
+        points = taken_in(self._fitted, block)
+        if len(points) != len(chosen):
+            raise InputError(
+                f"The block has {counted(len(points), 'row')} for {counted(len(chosen), 'stream')}; it must have one "
+                "for each. To update some of the streams, name them: update(block, streams=[...])."
+            )
+        with self._lock:
+            return self._step(chosen, points, reset_on_alarm=reset_on_alarm)
+
+    def _step(self, chosen: Int64Array, points: Points, *, reset_on_alarm: bool) -> Outcomes:
+        # Ctrl-C in the middle of a step waits for its end, so that all streams have made it.
+        values, interrupted = np.empty((0, len(self._fitted.channels))), None
+        if len(chosen):
+            values, interrupted = self._windows.step(chosen, points)
+        self._time[chosen] += 1
+        outcomes = self._fitted.rule(values, _coins_of(chosen), self._run[chosen], self._time[chosen])
+        first = outcomes.alarm & (self._rang[chosen] == 0)
+        self._rang[chosen[first]] = outcomes.time[first]
+        heard = outcomes.statistic, outcomes.threshold, outcomes.loudest
+        self._heard[chosen[first]] = np.column_stack([part[first] for part in heard])
+        if reset_on_alarm:
+            self.reset(chosen[outcomes.alarm])
+        if interrupted is not None:
+            raise interrupted
+        return outcomes
+
+    def reset(self, streams: object = None) -> None:
+        """Start new runs: of all streams, or of those named."""
+        chosen = self._named(streams)
+        with self._lock:
+            self._run[chosen] += 1
+            self._begin(chosen)
+
+    def explain(self, stream: int) -> Explanation:
+        """What the alarm of a stream's present run means; see `Detector.explain`. Call it while the window shows it."""
+        from tocsin._explain.alarm import Alarm  # needs scipy, which watching does not
+
+        s = int(self._named([stream])[0])
+        with self._lock:
+            place = s + 1, int(self._run[s]), int(self._time[s])
+            run = Run.of_window(self._windows.recent(s), *place, self._alarm(s))
+        return Alarm.of(self._fitted, run).explain()
+
+    def _alarm(self, s: int) -> Outcome | None:
+        """The alarm of a stream's present run."""
+        if not self._rang[s]:
+            return None
+        statistic, threshold, channel = self._heard[s].tolist()
+        curve = self._fitted.calibration.curve
+        rarity = curve.rarity(statistic) if curve else math.nan
+        return Outcome(int(self._rang[s]), True, statistic, threshold, rarity, self._fitted.channels[int(channel)])
+
+    def _named(self, streams: object) -> Int64Array:
+        if streams is None:
+            return np.arange(self.streams)
+        chosen = np.asarray(streams)
+        if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
+            raise InputError(
+                Option("streams", streams), ": give the numbers of streams, whole numbers from 0 on, in a list."
+            )
+        chosen = chosen.astype(np.int64)
+        unknown = chosen[(chosen < 0) | (chosen >= self.streams)]
+        if len(unknown):
+            raise InputError(f"There is no stream {unknown[0]}; they are numbered 0 to {self.streams - 1}.")
+        if len(np.unique(chosen)) < len(chosen):
+            raise InputError(
+                "A stream is named twice. Each takes one observation in a step; give the second in a step of its own."
+            )
+        return chosen
+
+    # Starting
+
+    def _begin(self, chosen: Int64Array) -> None:
+        self._time[chosen], self._rang[chosen] = 0, 0
+        if self._starts is None:
+            self._windows.clear(chosen)
+        elif len(chosen):
+            drawn = self._fitted.rule.coins(_coins_of(chosen), self._run[chosen], np.zeros(len(chosen), np.int64))
+            self._windows.copy(chosen, self._starts, (drawn * self._starts.count).astype(np.int64))
+
+    # What is known
+
+    @property
+    def calibration_(self) -> Calibration:
+        """What the thresholds of each stream rest on."""
+        return self._fitted.calibration
+
+    @property
+    def thresholds_(self) -> Float64Array:
+        """Thresholds of a stream's first, second, ... test; the last holds from then on."""
+        return self.calibration_.thresholds.copy()
+
+    @property
+    def alarms_(self) -> BoolArray:
+        """Which streams have rung in their present run."""
+        return self._rang > 0
+
+    @property
+    def time_(self) -> Int64Array:
+        """Observations of each stream in its present run."""
+        return self._time.copy()
+
+    @property
+    def run_(self) -> Int64Array:
+        """How many runs of each stream came before its present one."""
+        return self._run.copy()
+
+    def __repr__(self) -> str:
+        promise = f"once in {self.calibration_.ert:g} observations of each stream"
+        if self.ert_bank is not None:
+            promise = f"once in {self.ert_bank:g} steps of all together ({self.calibration_.ert:.4g} of each)"
+        rang = int(self.alarms_.sum())
+        return f"<DetectorBank of {self.streams} streams, ringing {promise}; on {self._live.compute}; {rang} have rung>"
+
+    @property
+    def _live(self) -> GaussianLive:
+        return self._windows.live
+
+    # Files
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the bank, its detector and every stream's place included, to one file; whole or not at all."""
+        with self._lock:
+            bank = {
+                "streams": self.streams,
+                "ert_bank": self.ert_bank,
+                "time": self._time.copy(),
+                "run": self._run.copy(),
+                "rang": self._rang.copy(),
+                "heard": self._heard.copy(),
+                "windows": snapshot(self._windows.state()),
+            }
+        storage.write(path, {**content_of(self.detector), "kind": type(self).__name__, "bank": bank})
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], preprocess: object = None, **place: object) -> Self:
+        """Read a bank; it goes on where it was saved. preprocess, backend, device: as in `Detector.load`."""
+        content = storage.read(path, cls.__name__)
+        saved = content["bank"]
+        detector = from_content(Detector, content, path, None, preprocess, **place)
+        bank = cls(detector, saved["streams"], ert_bank=saved["ert_bank"])
+        bank._time, bank._run, bank._rang, bank._heard = (saved[name] for name in ("time", "run", "rang", "heard"))
+        bank._windows.resume(saved["windows"])
+        return bank
+
+
+def _coins_of(chosen: Int64Array) -> UInt64Array:
+    """Numbers by which streams have coins of their own; 0 is that of a detector alone."""
+    return (chosen + 1).astype(np.uint64)
+
+
+def gaussian_of(detector: Detector) -> GaussianLive:
+    """The live statistic of a detector that has no other."""
+    members = fitted_of(detector).live.members
+    if len(members) == 1 and isinstance(members[0], GaussianLive):
+        return members[0]
+    names = ", ".join(sorted({channel.statistic for channel in detector.channels_}))
+    raise InputError(
+        f"Many streams are watched together by MMD with Gaussian kernels, alone; this detector has {names}. Fit "
+        "Detector(ert, MMD()), or keep a detector for each stream."
+    )
+
+
+def quiet_starts(fitted: Fitted[Calibration], live: GaussianLive, count: int, rng: np.random.Generator) -> GaussianBank:
+    """Windows of reference points, drawn as null streams are, whose own test is quiet."""
+    starts, waiting, calibration = GaussianBank(live, count), np.arange(count), fitted.calibration
+    source: Source = Singly(len(fitted.reference))
+    if calibration.block > 1:
+        assert fitted.edges is not None
+        source = InBlocks(fitted.edges, calibration.block, calibration.guard)
+    for _ in range(MOST_TRIES):
+        drawn = source.distinct(rng, len(waiting), fitted.widest, compute.load("numba"))
+        values = starts.fill(waiting, fitted.reference, drawn.astype(np.int64), places_of(fitted))
+        waiting = waiting[~fitted.rule.quiet_at_first(values, rng.random(len(waiting)))]
+        if not len(waiting):
+            return starts
+    raise InputError(
+        "Windows drawn from the reference go on ringing at once, so no quiet start exists: an expected run time of "
+        f"{calibration.ert:g} is too small for this reference. Ask for a longer one, or ",
+        Option("start", "cold"),
+        ".",
+    )
+
+
+def aimed_at_all(
+    fitted: Fitted[Calibration], count: int, ert: float | None, name: str, one: str
+) -> Fitted[Calibration]:
+    """With thresholds for each of `count` streams that keep a promise for all.
+
+    name: the user's word for `ert`.  one: for a stream.
+    """
+    calibration = fitted.calibration
+    if ert is None:
+        return fitted
+    if not (is_finite(ert) and ert >= 2):
+        raise InputError(
+            Option(name, ert),
+            f" must be a number of observations of each {one} between false alarms of any, at least 2.",
+        )
+    # Streams are quiet together with probability (1 - 1 / each)^count.
+    each = validation.expected_run_time(-1 / math.expm1(math.log1p(-1 / float(ert)) / count), fitted.widest)
+    if calibration.references == "direct" and each > calibration.nominal:
+        raise InputError(
+            Option(name, Code(f"{ert:g}")),
+            f" needs an expected run time of {each:.4g} for each of {counted(count, one)}, and the reference has so "
+            "few distinct values that thresholds cannot be extrapolated. Fit the detector with ",
+            Option("ert", Code(f"{each:.4g}")),
+            ", and leave ",
+            Option(name),
+            " out.",
+        )
+    if calibration.curve is None or calibration.mode == "fixed":
+        raise InputError(
+            Option(name), " needs a detector that keeps a promise: fit it with ", Option("calibration", "steady"), "."
+        )
+    aimed = replace(calibration.aimed_at(each), ert=each, guarantee=None)
+    if calibration.guarantee is not None:
+        aimed = aimed.guaranteed(calibration.guarantee)
+    return replace(fitted, calibration=aimed)

@@ -1,0 +1,125 @@
+"""What an engine carries for a key between batches: a few numbers, the latest window, the alarms of the last batch.
+
+    head    version, fingerprint, key, count, last, run, time, resting, filled, alarms
+    window  points (d, W) and sums (widths, W), float32, the newest in the last place
+    tail    one record for each alarm of the last batch
+
+All little endian, without padding. The reference and the thresholds are the detector's, and are not here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+
+from tocsin._common.errors import StorageError
+from tocsin._compute.arrays import Array, Float32Array, Int64Array
+
+VERSION = 1
+"""Also to be raised when the same state would lead to other alarms."""
+
+NEVER = np.iinfo(np.int64).min
+"""The last order of a key that has none."""
+
+FOR_EVER = -1
+"""How long a key rests that only a reset wakes."""
+
+PREFIX = np.dtype([("version", "<u2"), ("fingerprint", "<u8")])
+_FIELDS = [
+    *PREFIX.descr, ("key", "<u8"), ("count", "<i8"), ("last", "<i8"), ("run", "<i8"), ("time", "<i8"),
+    ("resting", "<i8"), ("filled", "<i4"), ("alarms", "<i4"),
+]  # fmt: skip
+HEAD = np.dtype(_FIELDS)
+NUMBERS = ("count", "last", "run", "time", "resting", "filled")
+ALARM = np.dtype(
+    [
+        ("order", "<i8"), ("count", "<i8"), ("run", "<i8"), ("time", "<i8"), ("statistic", "<f8"), ("threshold", "<f8"),
+        ("channel", "<u2"),
+    ]
+)  # fmt: skip
+
+
+def hash_of(key: str) -> int:
+    """64 bits that stand for a key: in its state, its coins and the choice of its starts."""
+    return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little")
+
+
+def layout(columns: int, widths: int, widest: int) -> np.dtype[Any]:
+    """Of a state without its tail."""
+    return np.dtype([*_FIELDS, ("points", "<f4", (columns, widest)), ("sums", "<f4", (widths, widest))])
+
+
+@dataclass(eq=False)
+class KeyStates:
+    """The states of some keys, as arrays that batches change.
+
+    count: observations so far.  last: the order of the last one.  run, time: as a detector has them.
+    resting: observations that are still to be left alone after an alarm.
+    alarms: of the last batch, by key, as records.
+    """
+
+    key: Array
+    count: Int64Array
+    last: Int64Array
+    run: Int64Array
+    time: Int64Array
+    resting: Int64Array
+    filled: Int64Array
+    points: Float32Array
+    sums: Float32Array
+    alarms: dict[int, Array]
+
+    @classmethod
+    def read(cls, states: Sequence[bytes], alarms: dict[int, Array], kind: np.dtype[Any]) -> KeyStates:
+        """From heads and windows of this layout; tails are given apart."""
+        records = np.frombuffer(b"".join(states), kind)
+        arrays: dict[str, Any] = {name: records[name].astype(np.int64) for name in NUMBERS}
+        arrays |= {name: np.array(records[name], np.float32, order="C") for name in ("points", "sums")}
+        return cls(key=records["key"].astype(np.uint64), **arrays, alarms=alarms)
+
+    def write(self, fingerprint: int) -> list[bytes]:
+        """A state for each key."""
+        records = np.empty(len(self.key), layout(self.points.shape[1], self.sums.shape[1], self.points.shape[2]))
+        records["version"], records["fingerprint"], records["alarms"] = VERSION, fingerprint, 0
+        for name in ("key", *NUMBERS, "points", "sums"):
+            records[name] = getattr(self, name)
+        for k, own in self.alarms.items():
+            records["alarms"][k] = len(own)
+        everything, size = memoryview(records.view(np.uint8).data), records.itemsize
+        states = [bytes(everything[k * size : (k + 1) * size]) for k in range(len(records))]
+        for k, own in self.alarms.items():
+            states[k] += own.tobytes()
+        return states
+
+
+def split(state: bytes, kind: np.dtype[Any], name: str) -> tuple[bytes, Array]:
+    """Head and window, and the alarms of the tail, of a state that has this layout."""
+    head, tail = state[: kind.itemsize], state[kind.itemsize :]
+    whole = len(head) == kind.itemsize
+    alarms = int(np.frombuffer(head[: HEAD.itemsize], HEAD)["alarms"][0]) if whole else 0
+    if not whole or len(tail) != alarms * ALARM.itemsize:
+        raise StorageError(
+            f"The state of key {name!r} has {len(state):,} bytes, and should have {kind.itemsize:,} and "
+            f"{ALARM.itemsize} for each alarm of its last batch: it is cut short, or something else. Restore it, or "
+            "give None to begin the key anew."
+        )
+    return head, np.frombuffer(tail, ALARM)
+
+
+def prefix_of(state: bytes, name: str) -> int:
+    """The fingerprint of the detector that wrote it."""
+    if len(state) < PREFIX.itemsize:
+        raise StorageError(
+            f"The state of key {name!r} has {len(state)} bytes, too few for one. Restore it, or give None."
+        )
+    prefix = np.frombuffer(state[: PREFIX.itemsize], PREFIX)[0]
+    if int(prefix["version"]) != VERSION:
+        raise StorageError(
+            f"The state of key {name!r} is not one of Tocsin's, or of another version ({prefix['version']}; this is "
+            f"{VERSION}). Run it with the Tocsin that wrote it, or give None to begin the key anew."
+        )
+    return int(prefix["fingerprint"])

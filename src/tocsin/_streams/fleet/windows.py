@@ -1,0 +1,113 @@
+"""What a detector does with the windows of many keys: begin them, test them, explain them."""
+
+from __future__ import annotations
+
+from copy import copy
+from functools import cached_property
+from hashlib import blake2b
+
+import numpy as np
+
+from tocsin._calibration.result import Calibration
+from tocsin._common.seeds import Purpose, generator
+from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
+from tocsin._detector.detector import Detector
+from tocsin._execution.threads import Threads
+from tocsin._explain.result import Explanation
+from tocsin._state import Fitted, Run
+from tocsin._state.outcomes import Outcome, Outcomes
+from tocsin._streams.bank import gaussian_of, quiet_starts
+from tocsin._streams.fleet.states import KeyStates, layout
+
+STARTS, STARTS_AT_ONCE = 1024, 16
+"""Quiet windows of reference points that runs begin with, shared by all keys; and how many are drawn together, when
+one of them is wanted."""
+
+KEYS_AT_ONCE = 64
+"""Keys that one piece of work advances."""
+
+Observed = tuple[Float32Array, Float64Array]
+"""Points as the statistic sees them, (d, n), and their -2 c(x), (widths, n)."""
+
+
+class Windows:
+    """A detector and thresholds that all keys share. States of keys are passed in, and changed."""
+
+    def __init__(self, detector: Detector, fitted: Fitted[Calibration], workers: int | None = None) -> None:
+        self.fitted, self._live = fitted, copy(gaussian_of(detector))
+        if workers is not None:
+            self._live.executor = Threads(workers)
+        self._compute, self.widest = self._live.compute.nearby, fitted.widest
+        self._drawn: dict[int, tuple[Float32Array, Float32Array]] = {}
+        self.columns = self._live.points.shape[1]
+        self.layout = layout(self.columns, len(self._live.multipliers), self.widest)
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """Of all that a window depends on; thresholds may change without it."""
+        digest = blake2b(repr((self.fitted.windows, self.fitted.seed)).encode(), digest_size=8)
+        for name, part in sorted(self._live.parts().items()):
+            digest.update(name.encode())
+            digest.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
+        return int.from_bytes(digest.digest(), "little")
+
+    def begin(self, kept: KeyStates, chosen: Int64Array) -> None:
+        """Begin the present runs of these keys, with quiet windows or with none."""
+        kept.time[chosen] = kept.resting[chosen] = kept.filled[chosen] = 0
+        if self.fitted.start == "warm" and len(chosen):
+            drawn = self.fitted.rule.coins(kept.key[chosen], kept.run[chosen], np.zeros(len(chosen), np.int64))
+            group, place = np.divmod((drawn * STARTS).astype(np.int64), STARTS_AT_ONCE)
+            for number in np.unique(group).tolist():
+                points, sums = self._starts(number)
+                mine, which = chosen[group == number], place[group == number]
+                kept.points[mine], kept.sums[mine] = points[which], sums[which]
+            kept.filled[chosen] = self.widest
+
+    def _starts(self, group: int) -> tuple[Float32Array, Float32Array]:
+        """Points and sums of full windows."""
+        if group not in self._drawn:
+            rng = generator(self.fitted.seed, Purpose.FLEET_STARTS, group)
+            drawn = quiet_starts(self.fitted, self._live, STARTS_AT_ONCE, rng)
+            points, sums = drawn.filled()
+            self._drawn[group] = points.copy(), sums.astype(np.float32)
+        return self._drawn[group]
+
+    def observe(self, points: Float64Array) -> Observed:
+        """As the live statistic does, with sums as states can hold them: so a batch may end anywhere."""
+        block, sums = (self._live.compute.get(part) for part in self._live.observe(points, None))
+        return np.ascontiguousarray(block), sums.astype(np.float32).astype(np.float64)
+
+    def take(
+        self, kept: KeyStates, chosen: Int64Array, observed: Observed, first: Int64Array, last: Int64Array
+    ) -> None:
+        """Let observed points first..last of each of these keys enter its window."""
+        self._compute.pair_keys_take(kept.points, kept.sums, kept.filled, chosen, first, last, *observed)
+
+    def outcomes(
+        self, kept: KeyStates, chosen: Int64Array, observed: Observed, first: Int64Array, last: Int64Array
+    ) -> Outcomes:
+        """Of the tests that these points make, one key after the other."""
+        live, sizes = self._live, last - first
+
+        def some(start: int) -> Float64Array:
+            return self._compute.pair_keys_advance(
+                kept.points, kept.sums, kept.filled, live.windows, live.multipliers, live.offset, live.family.typical,
+                chosen, first, last, start, min(start + KEYS_AT_ONCE, len(chosen)), *observed,
+            )  # fmt: skip
+
+        rows = np.concatenate(list(live.executor.map(some, range(0, len(chosen), KEYS_AT_ONCE))))
+        own = np.repeat(chosen, sizes)
+        time = kept.time[own] + 1 + np.arange(len(own)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return self.fitted.rule(live.family.choose(rows, axis=1), kept.key[own], kept.run[own], time)
+
+    def window(self, kept: KeyStates, k: int) -> Float64Array:
+        """The points in a key's window, oldest first, as far as float32 tells them."""
+        points = kept.points[k][:, self.widest - int(kept.filled[k]) :].T
+        return np.asarray(points / self._live.scale + self._live.scaled.centre, dtype=np.float64)
+
+    def explain(self, kept: KeyStates, k: int, outcome: Outcome) -> Explanation:
+        """What an alarm means that a key's last observation has raised."""
+        from tocsin._explain.alarm import Alarm  # needs scipy, which watching does not
+
+        place = int(kept.key[k]), int(kept.run[k]), outcome.time
+        return Alarm.of(self.fitted, Run.of_window(self.window(kept, k), *place, outcome)).explain()
