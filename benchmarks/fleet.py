@@ -4,7 +4,7 @@
 
 For each law, and each of several references drawn from it: a default detector, a fleet of new keys, and a few hundred
 observations of every key in batches. Printed are alarms over those expected, for each key (`ert`) and for a promise to
-all keys together (`ert_fleet`), with the standard error over references; and the same for the first observations of
+all keys together (`for_all`), with the standard error over references; and the same for the first observations of
 each key alone. Laws are ones that no part of the code was tuned to.
 """
 
@@ -56,7 +56,7 @@ def main() -> None:
             detector = Detector(ERT, seed=number, sampler=Independent(), interval=False)
             detector.fit(law(rng, POINTS), progress=False)
             found, early = alarms(Fleet(detector), law, given.keys, rng)
-            together = Fleet(detector, keys=given.keys, ert_fleet=EACH / SHARE)
+            together = Fleet(detector, ert=EACH / SHARE, for_all=given.keys)
             rare, _ = alarms(together, law, given.keys, rng)
             expected = given.keys / ERT
             rates.append((found / (expected * EACH), early / (expected * EARLY), rare / SHARE))

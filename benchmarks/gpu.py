@@ -60,7 +60,7 @@ def fits() -> dict[str, Callable[[], Detector]]:
         return lambda: make().fit(points, progress=False)
 
     return {
-        "paper mode": fit(partial(single, calibration="paper", paths=PATHS, interval=False)),
+        "paper mode": fit(partial(single, mode="paper", paths=PATHS, interval=False)),
         STEADY: fit(partial(single, interval=False)),
         "steady at 2 %, with its interval": fit(single),
         FAMILY: fit(partial(family, interval=False)),

@@ -51,7 +51,7 @@ def measure(case: Case, mode: str) -> np.ndarray[tuple[int], np.dtype[np.float64
             ert=case.ert,
             statistic=MMD(Gaussian()),
             window=case.window,
-            calibration="paper" if mode == "paper" else "steady",
+            mode="paper" if mode == "paper" else "steady",
             seed=seed,
         ).fit(case.law(rng, case.points))
         # The paper's thresholds are off by so much more that a third of the stream shows it as well.

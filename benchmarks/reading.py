@@ -60,14 +60,14 @@ def main() -> None:
         print(f"{path.stat().st_size / 1e9:.2f} GB, {rows:,} rows of {COLUMNS} columns; {detector!r}")
         blocks = reading.read_blocks(str(path), reading.Selection(holds=holds))
         in_memory: list[Table] = [next(blocks) for _ in range(TURN)]
-        detector.update_many(in_memory[0], reset_on_alarm=True)
+        detector.update_many(in_memory[0])
         before, seconds, watched = peak(), {"file": 0.0, "memory": 0.0}, {"file": 0, "memory": 0}
         more = True
         while more:
             began = time.perf_counter()
             more = False
             for i, block in enumerate(blocks, 1):
-                detector.update_many(block, reset_on_alarm=True)
+                detector.update_many(block)
                 watched["file"] += len(block)
                 if i == TURN:
                     more = True
@@ -75,7 +75,7 @@ def main() -> None:
             seconds["file"] += time.perf_counter() - began
             began = time.perf_counter()
             for block in in_memory:
-                detector.update_many(block, reset_on_alarm=True)
+                detector.update_many(block)
                 watched["memory"] += len(block)
             seconds["memory"] += time.perf_counter() - began
         each = {source: 1e6 * seconds[source] / watched[source] for source in seconds}

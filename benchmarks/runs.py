@@ -14,7 +14,7 @@ def average_run_length(detector: Detector, law: Law, rng: np.random.Generator, a
     """Tests per false alarm, over a stream that goes on until `alarms` of them have rung."""
     tests, rang = 0, 0
     while rang < alarms:
-        outcomes = detector.update_many(law(rng, BLOCK), reset_on_alarm=True)
+        outcomes = detector.update_many(law(rng, BLOCK))
         tests += int(np.isfinite(outcomes.statistic).sum())
         rang += int(outcomes.alarm.sum())
     return tests / rang
@@ -27,7 +27,7 @@ def run_lengths(
     found: list[int] = []
     current = 0
     while len(found) < runs:
-        outcomes = detector.update_many(law(rng, BLOCK), reset_on_alarm=True)
+        outcomes = detector.update_many(law(rng, BLOCK))
         for tested, alarm in zip(np.isfinite(outcomes.statistic), outcomes.alarm, strict=True):
             current += int(tested)
             if alarm:

@@ -46,7 +46,7 @@ def main() -> None:
         theirs = peer()
         again = part("paper")
         fit = statistics.median([ours["fit"], again["fit"]])
-        say("\n## N=1000, W=25, B=25000, d=20, calibration='paper', against alibi-detect")
+        say("\n## N=1000, W=25, B=25000, d=20, mode='paper', against alibi-detect")
         say("| | alibi-detect | tocsin | ratio |\n|---|---|---|---|")
         say(f"| fit | {theirs['fit']:.1f} s | {fit:.3f} s | {theirs['fit'] / fit:.0f}x |")
         say(f"| extra memory | {theirs['memory']:.0f} MiB | {ours['memory']:.0f} MiB | "
@@ -69,7 +69,7 @@ def main() -> None:
         without, with_it = interval[f"without_{points}"], interval[f"with_{points}"]
         say(f"| {points:,} | {without:.2f} s | {with_it:.2f} s | {with_it / without:.2f}x |")
     large = part("large")
-    say("\n## N=20000, W=100, B=100000, d=32, calibration='paper', against a bare loop")
+    say("\n## N=20000, W=100, B=100000, d=32, mode='paper', against a bare loop")
     say(
         f"fit {large['fit']:.1f} s, extra memory {large['memory']:.0f} MiB, "
         f"{large['evaluations']:.3g} kernel evaluations"
@@ -91,7 +91,7 @@ def paper() -> dict[str, float]:
 
     def make(paths: int) -> Detector:
         return Detector(
-            ert=ERT, statistic=MMD(Gaussian()), window=25, calibration="paper", paths=paths, interval=False, seed=0
+            ert=ERT, statistic=MMD(Gaussian()), window=25, mode="paper", paths=paths, interval=False, seed=0
         )  # fmt: skip
 
     make(2000).fit(reference)
@@ -141,7 +141,7 @@ def large() -> dict[str, float]:
     reference = rng.standard_normal((points, 32))
 
     def make(paths: int) -> Detector:
-        return Detector(5000, MMD(Gaussian()), window=window, calibration="paper", paths=paths, interval=False, seed=0)
+        return Detector(5000, MMD(Gaussian()), window=window, mode="paper", paths=paths, interval=False, seed=0)
 
     make(5000).fit(reference[:2000])
     before = peak()

@@ -57,7 +57,7 @@ def cases() -> Iterator[tuple[str, Detector, object, Floats]]:
     yield "default, 2 columns", Detector(1000, seed=1, error=0.05), small, changing(rng, 2)
     yield "default, 20 columns", Detector(1000, seed=2, error=0.05), wide, changing(rng, 20)
     yield "guarantee", Detector(500, seed=3, error=0.05, guarantee=0.9, start="cold"), small, changing(rng, 2)
-    paper = Detector(1024, MMD(Gaussian()), window=25, calibration="paper", interval=False, seed=4)
+    paper = Detector(1024, MMD(Gaussian()), window=25, mode="paper", interval=False, seed=4)
     yield "paper", paper, wide, changing(rng, 20)
     blocks = Detector(500, window=(8, 25), sampler=Blocks(), seed=5, error=0.1)
     yield "blocks", blocks, wandering, wandering[::-1].copy()
@@ -92,7 +92,7 @@ def run(name: str, detector: Detector, stream: Floats, times: Times, digests: Di
                 detector.reset()
 
     times[f"update, {name}"] = timed(one_by_one)
-    times[f"update_many, {name}"] = timed(lambda: found.append(detector.update_many(stream, reset_on_alarm=True)))
+    times[f"update_many, {name}"] = timed(lambda: found.append(detector.update_many(stream)))
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "a.tocsin"
         if name != "a function":
@@ -111,7 +111,7 @@ def many(name: str, detector: Detector, stream: Floats, times: Times, digests: D
 
     def steps() -> None:
         for t in range(30):
-            found.append(bank.update(np.resize(stream[t:], (500, stream.shape[1])), reset_on_alarm=True))
+            found.append(bank.update(np.resize(stream[t:], (500, stream.shape[1]))))
 
     times[f"bank, {name}"] = timed(steps)
     digests[f"bank, {name}"] = outcomes_digest(found)

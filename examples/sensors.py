@@ -36,7 +36,7 @@ with warnings.catch_warnings(record=True) as told:
 print(*(warning.message for warning in told), sep="\n")
 print(detector.calibration_.quality)
 
-outcomes = detector.update_many(recording(2000, wear=0.0), reset_on_alarm=True)
+outcomes = detector.update_many(recording(2000, wear=0.0))
 print(f"A healthy run of 2000: {outcomes.alarm.sum()} alarms")
 detector.reset()
 detector.update_many(recording(200, wear=0.0))

@@ -33,7 +33,7 @@ print(f"500 usual messages: {detector.update_many([message(hacked=0.0) for _ in 
 
 detector.reset()
 latest = []
-while detector.alarm_ is None:
+while detector.alarm is None:
     latest.append(message(hacked=0.15))
     detector.update(latest[-1])
 explanation = detector.explain()

@@ -80,7 +80,7 @@ def test_some_streams(backend: Backend) -> None:
         bank.update(step)
         other.update(step[[1, 2, 5]], streams=[1, 2, 5])
         other.update(step[chosen], streams=chosen)
-    np.testing.assert_array_equal(bank.time_, other.time_)
+    np.testing.assert_array_equal(bank.time, other.time)
     last = np.random.default_rng(1).normal(size=(6, 3))
     np.testing.assert_allclose(bank.update(last).statistic, other.update(last).statistic, rtol=1e-6, atol=1e-9)
 
@@ -90,23 +90,23 @@ def test_reset() -> None:
     away = np.random.default_rng(0).normal(size=(30, 5, 3)) + 4 * np.array([0, 1, 0, 1, 0])[:, None]
     for step in away:
         bank.update(step)
-    assert bank.alarms_.tolist() == [False, True, False, True, False]
-    assert bank.update(away[0]).alarm.tolist() == bank.alarms_.tolist()
+    assert bank.alarms.tolist() == [False, True, False, True, False]
+    assert bank.update(away[0]).alarm.tolist() == bank.alarms.tolist()
     bank.reset([1])
-    assert bank.alarms_.tolist() == [False, False, False, True, False]
-    assert (bank.time_.tolist(), bank.run_.tolist()) == ([31, 0, 31, 31, 31], [0, 1, 0, 0, 0])
-    outcomes = bank.update(away[0], reset_on_alarm=True)
+    assert bank.alarms.tolist() == [False, False, False, True, False]
+    assert (bank.time.tolist(), bank.run.tolist()) == ([31, 0, 31, 31, 31], [0, 1, 0, 0, 0])
+    outcomes = bank.update(away[0])
     assert outcomes.alarm[3]
-    assert bank.time_[3] == 0
+    assert bank.time[3] == 0
     bank.reset()
-    assert not bank.alarms_.any()
-    assert bank.run_.tolist() == [1, 2, 1, 2, 1]
+    assert not bank.alarms.any()
+    assert bank.run.tolist() == [1, 2, 1, 2, 1]
 
 
 def test_saved_banks_go_on(tmp_path: Path) -> None:
-    bank, rng = DetectorBank(fitted(), 7, ert_bank=50), np.random.default_rng(0)
+    bank, rng = DetectorBank(fitted(), 7, ert=50, for_all=7), np.random.default_rng(0)
     for _ in range(25):
-        bank.update(rng.normal(size=(7, 3)), reset_on_alarm=True)
+        bank.update(rng.normal(size=(7, 3)))
     bank.save(tmp_path / "bank.tocsin")
     again = DetectorBank.load(tmp_path / "bank.tocsin")
     assert repr(again) == repr(bank)
@@ -124,7 +124,7 @@ def test_explain() -> None:
     for _ in range(60):
         bank.update(rng.normal(size=(3, 3)))
     bank.reset()
-    while not bank.alarms_[2]:
+    while not bank.alarms[2]:
         bank.update(rng.normal(size=(3, 3)) + np.array([[0, 0, 0], [0, 0, 0], [0, 4, 0]]))
     explanation = bank.explain(2)
     assert explanation.columns[0].name == "2"
@@ -148,7 +148,7 @@ def test_bad_input_changes_nothing() -> None:
     ):
         with pytest.raises(InputError, match=message):
             bank.update(block, streams)
-    assert bank.time_.tolist() == [0, 0, 0]
+    assert bank.time.tolist() == [0, 0, 0]
     assert len(bank.update(rows[:0], [])) == 0
     with pytest.raises(InputError, match="streams=0 must be a whole number from 1 on"):
         DetectorBank(detector, 0)
@@ -160,14 +160,14 @@ def test_bad_input_changes_nothing() -> None:
 
 def test_a_promise_for_all_needs_a_tail() -> None:
     with pytest.raises(InputError, match="few distinct values that thresholds cannot be extrapolated"):
-        DetectorBank(fitted("discrete"), 100, ert_bank=1000)
+        DetectorBank(fitted("discrete"), 100, ert=1000, for_all=100)
 
 
-def test_ert_bank_of_one_stream_is_its_ert() -> None:
+def test_a_promise_for_one_stream_is_its_own() -> None:
     detector = fitted()
-    each, together = DetectorBank(detector, 1), DetectorBank(detector, 1, ert_bank=100)
+    each, together = DetectorBank(detector, 1), DetectorBank(detector, 1, ert=100, for_all=1)
     np.testing.assert_allclose(each.thresholds_, together.thresholds_, rtol=1e-9)
-    assert DetectorBank(detector, 50, ert_bank=100).calibration_.ert == pytest.approx(50 * 100, rel=0.01)
+    assert DetectorBank(detector, 50, ert=100, for_all=50).calibration_.ert == pytest.approx(50 * 100, rel=0.01)
 
 
 @pytest.mark.filterwarnings("ignore::tocsin.ReferenceWarning")
@@ -177,7 +177,7 @@ def test_streams_break_ties_each_for_itself() -> None:
     bank, normaliser = DetectorBank(detector, 40), detector._ready().normaliser
     for row in np.random.default_rng(0).integers(0, 2, (detector.windows_[-1] + 3, 1)):
         outcomes = bank.update(np.tile(row, (40, 1)))
-    coins = [naive.coin(detector.seed_, s + 1, int(bank.run_[s]), int(bank.time_[s])) for s in range(40)]
+    coins = [naive.coin(detector.seed_, s + 1, int(bank.run[s]), int(bank.time[s])) for s in range(40)]
     assert len(set(outcomes.statistic)) == 40
     np.testing.assert_allclose(np.ptp(outcomes.statistic - normaliser.tie * np.array(coins)), 0, atol=1e-12)
 
@@ -203,8 +203,8 @@ def test_runs_begin_with_quiet_windows(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.filterwarnings("ignore::tocsin.DependenceWarning")  # one quiet reference in a hundred has it
 @pytest.mark.long
-@pytest.mark.parametrize("ert_bank", [None, 20.0])
-def test_promise(ert_bank: float | None) -> None:
+@pytest.mark.parametrize("together", [None, 20.0])
+def test_promise(together: float | None) -> None:
     """Quiet banks ring at the stated rate, and not at once: a law with heavy tails that nothing was tuned to.
 
     Averaged over 12 references, whose own errors spread the log rate by about 0.12 (0.2 where it is extrapolated): a
@@ -216,14 +216,14 @@ def test_promise(ert_bank: float | None) -> None:
         detector = Detector(200, MMD(Gaussian()), window=20, sampler=Independent(), seed=number).fit(
             sample, progress=False
         )
-        bank = DetectorBank(detector, streams, ert_bank=ert_bank)
-        rang = [bank.update(rng.standard_t(4, size=(streams, 3)), reset_on_alarm=True).alarm for _ in range(250)]
+        bank = DetectorBank(detector, streams, ert=together, for_all=None if together is None else streams)
+        rang = [bank.update(rng.standard_t(4, size=(streams, 3))).alarm for _ in range(250)]
         alarms = np.array(rang)
-        if ert_bank is None:
+        if together is None:
             logs.append(np.log(alarms.size / alarms.sum() / 200))
         else:
-            logs.append(np.log(len(alarms) / alarms.any(1).sum() / ert_bank))
-        early.append(alarms[:20].sum() / alarms[20:40].sum() if ert_bank is None else 1.0)
+            logs.append(np.log(len(alarms) / alarms.any(1).sum() / together))
+        early.append(alarms[:20].sum() / alarms[20:40].sum() if together is None else 1.0)
     error = max(float(np.std(logs, ddof=1)), 0.05) / np.sqrt(len(logs))
     assert abs(float(np.mean(logs))) < 4 * error
     assert 0.8 < float(np.mean(early)) < 1.25
@@ -249,7 +249,7 @@ def test_a_step_without_enough_memory_changes_nothing(monkeypatch: pytest.Monkey
         patched.setattr(torch, "bmm", full)
         with pytest.raises(torch.OutOfMemoryError):
             bank.update(rows)
-    np.testing.assert_array_equal(bank.time_, twin.time_)
+    np.testing.assert_array_equal(bank.time, twin.time)
     np.testing.assert_array_equal(bank.update(rows).statistic, twin.update(rows).statistic)
 
 
@@ -276,7 +276,7 @@ def test_an_interrupted_step_is_made_by_all_streams(monkeypatch: pytest.MonkeyPa
         patched.setattr(live, "executor", Interrupted())
         with pytest.raises(KeyboardInterrupt):
             banks[1].update(rows[0])
-    np.testing.assert_array_equal(banks[1].time_, np.ones(600))
+    np.testing.assert_array_equal(banks[1].time, np.ones(600))
     np.testing.assert_array_equal(banks[1].update(rows[1]).statistic, expected[1].statistic)
 
 
@@ -293,7 +293,7 @@ def test_a_detector_may_be_fitted_anew(tmp_path: Path) -> None:
 
 def test_guarantees_are_kept_by_all_together() -> None:
     detector = fitted(interval=True, guarantee=0.9, paths=4000)
-    bank = DetectorBank(detector, 20, ert_bank=50)
+    bank = DetectorBank(detector, 20, ert=50, for_all=20)
     calibration = bank.calibration_
     assert calibration.errors is not None
     reach = calibration.errors.quantile(0.9)
@@ -302,10 +302,23 @@ def test_guarantees_are_kept_by_all_together() -> None:
     assert calibration.ert == pytest.approx(20 * 50, rel=0.02)
 
 
-def test_what_ert_bank_may_be() -> None:
-    for ert_bank in (1.0, np.inf, "often", True):
-        with pytest.raises(InputError, match=r"ert_bank=.* must be a number of observations of each stream"):
-            DetectorBank(fitted(), 3, ert_bank=ert_bank)  # type: ignore[arg-type]
+def test_what_a_promise_may_be() -> None:
+    for ert in (1.0, np.inf, "often", True):
+        with pytest.raises(InputError, match=r"ert=.* must be a number of observations of a stream"):
+            DetectorBank(fitted(), 3, ert=ert)  # type: ignore[arg-type]
+    for count in (0, 2.5, "three"):
+        with pytest.raises(InputError, match=r"for_all=.* must be a whole number from 1 on"):
+            DetectorBank(fitted(), 3, for_all=count)  # type: ignore[arg-type]
+
+
+def test_a_promise_has_two_parts() -> None:
+    """How seldom, and for how many streams together: each by itself, and both."""
+    detector = fitted()
+    assert DetectorBank(detector, 3, ert=250).calibration_.ert == pytest.approx(250)
+    assert DetectorBank(detector, 3, for_all=3).calibration_.ert == pytest.approx(3 * detector.ert, rel=0.02)
+    both = DetectorBank(detector, 3, ert=250, for_all=12)
+    assert both.calibration_.ert == pytest.approx(12 * 250, rel=0.01)
+    assert "once in 250 observations of each of 12 streams together (2995 of one)" in repr(both)
 
 
 def test_landmarks_in_a_bank() -> None:

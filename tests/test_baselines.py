@@ -234,7 +234,7 @@ def test_redrawn_points_are_the_same_in_batch_and_stream_and_never_come_again() 
     one_by_one = copy.deepcopy(detector)
     singles: list[list[int]] = []
     for x in stream:
-        singles += drawn_by(one_by_one, 1).tolist() if one_by_one.time_ >= WINDOW - 1 else []
+        singles += drawn_by(one_by_one, 1).tolist() if one_by_one.time >= WINDOW - 1 else []
         one_by_one.update(x)
     assert singles == whole[: len(singles)].tolist()
     detector.update_many(stream)

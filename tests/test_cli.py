@@ -58,7 +58,7 @@ def json_lines(rows: Float64Array) -> str:
 
 def ring(detector: Detector, rows: Float64Array) -> list[tuple[int, int]]:
     """What a watch should report, from the library: row and run length of the alarms."""
-    outcomes = detector.update_many(rows, reset_on_alarm=True)
+    outcomes = detector.update_many(rows)
     return [(int(i) + 1, int(outcomes.time[i])) for i in np.flatnonzero(outcomes.alarm)]
 
 
@@ -121,7 +121,7 @@ def test_version_and_help() -> None:
         ("fit r.csv -o d.tocsin --ert 100 --groups z", "--groups z: there is no such column; there are x and y"),
         ("fit r.csv -o d.tocsin --ert 100 --guarantee 2", "--guarantee 2 must lie between 0.5 and 0.999"),
         ("fit r.csv -o d.tocsin --ert 100 --guarantee 0.9 --no-interval", "A guarantee needs --interval:"),
-        ("fit r.csv -o d.tocsin --ert 100 --guarantee 0.9 --calibration fixed", "choose --calibration steady"),
+        ("fit r.csv -o d.tocsin --ert 100 --guarantee 0.9 --mode fixed", "choose --mode steady"),
         ("fit r.csv -o d.tocsin --ert 100 --device gpu", "--device gpu is unknown; choose 'cpu'"),
         ("fit r.csv -o d.tocsin --ert 100 --landmarks 90", "--landmarks 90 asks for a reference of 360 points"),
         ("fit r.csv -o r.csv --ert 100", "would overwrite the reference"),
@@ -186,7 +186,7 @@ def test_fit_is_what_the_library_does(fitted: Path) -> None:
     table = [{"x": x, "y": y} for x, y in REFERENCE.tolist()]
     detector, saved = Detector(300, window=[5, 20], paths=500, seed=1).fit(table), Detector.load(fitted)
     np.testing.assert_array_equal(saved.thresholds_, detector.thresholds_)
-    assert (saved.time_, saved.alarm_) == (0, None)
+    assert (saved.time, saved.alarm) == (0, None)
 
 
 def test_fit_tells_what_is_promised(tmp_path: Path) -> None:
@@ -212,8 +212,8 @@ def test_fit_tells_what_is_promised(tmp_path: Path) -> None:
     [
         ("--statistic", "lsdd", "--width", "1.5"),
         ("--statistic", "mean", "--start", "cold"),
-        ("--width", "0.5,1", "--calibration", "paper", "--paths", "500"),
-        ("--calibration", "fixed", "--paths", "500", "--workers", "1"),
+        ("--width", "0.5,1", "--mode", "paper", "--paths", "500"),
+        ("--mode", "fixed", "--paths", "500", "--workers", "1"),
         ("--error", "0.2"),
         ("--no-interval",),
         ("--sampler", "independent"),
@@ -250,16 +250,16 @@ def test_check_tells_all(file: Path) -> None:
     """The promise and its grounds, and the place in the stream; FILE is only read."""
     tocsin("watch", file, "-", "--save-state", "--once", stdin=csv(STREAM))
     before, expected = file.read_bytes(), Detector.load(file)
-    assert expected.alarm_ is not None
+    assert expected.alarm is not None
     words = " ".join(tocsin("check", file).stdout.split())
     assert "one false alarm in 300 observations" in words
     assert f"from 20 on: {expected.calibration_.threshold:.4g}" in words
     assert "500 simulated streams" in words
     assert "300 rows of 2 columns" in words
-    assert f"rang at observation {expected.alarm_.time}" in words
+    assert f"rang at observation {expected.alarm.time}" in words
     facts = json.loads(tocsin("check", file, "--json").stdout)
     assert facts["thresholds"] == expected.thresholds_.tolist()
-    assert facts["state"]["alarm"]["run_length"] == expected.alarm_.time
+    assert facts["state"]["alarm"]["run_length"] == expected.alarm.time
     assert file.read_bytes() == before
 
 
@@ -445,7 +445,7 @@ def test_streams_that_cannot_be_checked(fitted: Path, tmp_path: Path) -> None:
         assert message in result.stderr
     assert tocsin("check", cold, "--stream", "-", stdin=csv(HELD_OUT[:20])).exit_code == 0
     fixed = tmp_path / "fixed.tocsin"
-    tocsin("fit", "-", "-o", fixed, "--calibration", "fixed", *FIT, stdin=csv(REFERENCE))
+    tocsin("fit", "-", "-o", fixed, "--mode", "fixed", *FIT, stdin=csv(REFERENCE))
     result = tocsin("check", fixed, "--stream", "-", stdin=csv(HELD_OUT))
     assert result.exit_code == 2
     assert "makes no promise" in result.stderr
@@ -524,7 +524,7 @@ def test_once_stops_at_the_alarm(file: Path) -> None:
         rows = rows[json.loads(result.stdout.splitlines()[-1])["rows"] :]
         if result.exit_code == 0:
             break
-        assert (Detector.load(file).alarm_ or pytest.fail("it rang")).time == found[-1][1]
+        assert (Detector.load(file).alarm or pytest.fail("it rang")).time == found[-1][1]
     assert found == whole
     assert len(rows) == 0
 

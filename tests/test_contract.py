@@ -32,6 +32,7 @@ from tocsin import (
 )
 from tocsin._calibration.result import Calibration
 from tocsin._compute.arrays import Array
+from tocsin._detector.base import altered
 from tocsin._state import Start
 from tocsin._statistics.base import Statistic
 from tocsin.baselines import LSDDInc, ScanB
@@ -171,8 +172,8 @@ REGISTRY = {
     "Custom, discrete": entry(Custom(mean_gap), discrete, functions=True),
     "MMD, landmarks": entry(MMD(approximation=Landmarks(15)), sampler=Independent()),
     "MMD, landmarks, discrete": entry(MMD(Gaussian(), Landmarks(5)), discrete, sampler=Independent()),
-    "MMD, paper": entry(MMD(Gaussian()), calibration="paper"),
-    "MMD, fixed": entry(MMD(Gaussian()), calibration="fixed"),
+    "MMD, paper": entry(MMD(Gaussian()), mode="paper"),
+    "MMD, fixed": entry(MMD(Gaussian()), mode="fixed"),
     "MMD, rows with a kernel": entry(MMD(laplace), functions=True),
     "MMD, words with a kernel": entry(MMD(word_overlap), words, functions=True),
     "LSDD": entry(LSDD()),
@@ -211,7 +212,7 @@ warm_entries = pytest.mark.parametrize(
 # Helpers
 
 
-def exact(outcomes: Iterable[Outcome]) -> list[str]:
+def exact(outcomes: Iterable[Outcome | None]) -> list[str]:
     """Outcomes to compare bit for bit: a float's repr is exact, and that of NaN equals itself."""
     return [repr(outcome) for outcome in outcomes]
 
@@ -234,7 +235,7 @@ def what_is_known(detector: AnyDetector) -> list[str]:
     """Everything a user can ask a fitted detector, but for how long its fit took."""
     found = {name: value for name, value in plain(detector.calibration_).items() if name != "seconds"}
     options = found, detector.channels_, detector.windows_, detector.seed_
-    place = detector.run_, detector.time_, detector.alarm_, detector.recent_, detector._run.begun_with
+    place = detector.run, detector.time, detector.alarm, detector.recent, detector._run.begun_with
     return [repr(value) for value in (*options, *place)]
 
 
@@ -266,19 +267,54 @@ def test_batch_equals_stream(entry: Entry, start: Start) -> None:
 
 
 @started_entries
-def test_reset_on_alarm(entry: Entry, start: Start) -> None:
-    """With `reset_on_alarm`, a block is what `update` gives with a `reset` after every alarm."""
-    stream, detector = entry.stream(160), entry.fit(start=start)
-    expected, rang = [], 0
+def test_an_alarm_ends_a_run(entry: Entry, start: Start) -> None:
+    """The next observation begins a new one, as `reset` would: by `update`, in blocks, and up to alarms."""
+    stream, twin = entry.stream(160), entry.fit(start=start)
+    expected = []
     for x in stream:
-        outcome = detector.update(x)
-        expected.append(outcome)
-        if outcome.alarm:
-            detector.reset()
-            rang += 1
-    other = entry.fit(start=start)
-    assert exact(other.update_many(stream, reset_on_alarm=True)) == exact(expected)
-    assert rang > 1
+        if twin.alarm is not None:
+            twin.reset()
+        expected.append(twin.update(x))
+    assert sum(outcome.alarm for outcome in expected) > 1
+    detectors = [entry.fit(start=start) for _ in range(3)]
+    assert exact([detectors[0].update(x) for x in stream]) == exact(expected)
+    assert exact(detectors[1].update_many(stream)) == exact(expected)
+    pieces, rest = [], stream
+    while len(rest):
+        pieces.append(detectors[2].update_until_alarm(rest))
+        assert not pieces[-1].alarm[:-1].any()
+        rest = rest[len(pieces[-1]) :]
+    assert exact(Outcomes.join(pieces)) == exact(expected)
+    for each in detectors:
+        goes_on_like(each, copy.copy(twin), entry)
+
+
+@started_entries
+def test_the_run_that_rang_can_be_looked_at(entry: Entry, start: Start) -> None:
+    """Until the next observation: its time, its alarm and its latest points are those of `update` without a block."""
+    detector, other = entry.fit(start=start), entry.fit(start=start)
+    outcomes = detector.update_until_alarm(entry.stream(160))
+    assert outcomes.alarm[-1]
+    other.update_many(entry.stream(160)[: len(outcomes)])
+    for each in (detector, other):
+        assert exact([each.alarm]) == exact(outcomes[-1:])
+        most = 2 * each.windows_[-1]
+        assert (each.time, each.run, len(each.recent)) == (len(outcomes), 0, min(len(outcomes), most))
+    detector.update_many(entry.stream(160)[:0])
+    assert exact([detector.alarm]) == exact(outcomes[-1:])
+    detector.update(entry.stream(1)[0])
+    assert (detector.time, detector.run) == (1, 1)
+
+
+@started_entries
+def test_a_run_may_go_on_after_its_alarm(entry: Entry, start: Start) -> None:
+    """Where the detector is told so: blocks are what `update` gives, and only `reset` begins another run."""
+    detector, other = (altered(entry.fit(start=start), resets=False) for _ in range(2))
+    stream = entry.stream(160)
+    expected = [detector.update(x) for x in stream]
+    assert [outcome.time for outcome in expected] == list(range(1, 161))
+    assert sum(outcome.alarm for outcome in expected) > 1
+    assert exact(other.update_many(stream)) == exact(expected)
     goes_on_like(other, detector, entry)
 
 
@@ -369,7 +405,7 @@ def size(node: Any) -> int:
 @entries
 def test_memory_is_bounded(entry: Entry, tmp_path: Path) -> None:
     """Nothing that a live detector holds grows with the stream."""
-    detector = entry.fit()
+    detector = altered(entry.fit(), resets=False)
     sizes = []
     for seed in range(6):
         detector.update_many(entry.stream(100, seed))
@@ -418,10 +454,9 @@ def test_an_empty_block_changes_nothing(entry: Entry) -> None:
     detector, twin = entry.fit(), entry.fit()
     empties: list[Any] = [[], entry.stream(10)[:0]]
     for empty in empties:
-        for reset_on_alarm in (False, True):
-            outcomes = detector.update_many(empty, reset_on_alarm=reset_on_alarm)
-            assert isinstance(outcomes, Outcomes)
-            assert len(outcomes) == 0
+        outcomes = detector.update_many(empty)
+        assert isinstance(outcomes, Outcomes)
+        assert len(outcomes) == 0
     goes_on_like(detector, twin, entry)
 
 
@@ -431,7 +466,7 @@ def test_huge_values_do_not_blind(entry: Entry, value: float) -> None:
     """Any finite number may come: the statistic stays a number, and a sensor stuck there is heard."""
     if not entry.numeric:
         pytest.skip("observations are objects")
-    detector = entry.fit()
+    detector = altered(entry.fit(), resets=False)
     stuck = np.full((2 * WIDEST, entry.reference.shape[1]), value)
     outcomes = detector.update_many(stuck)
     filling = 0 if "warm" in entry.starts else WIDEST - 1
@@ -471,7 +506,7 @@ def test_seeds(entry: Entry) -> None:
 def test_no_fit_fails_by_chance(calibration: str) -> None:
     """Windows that would ring at once are drawn again: even where one in five would, a quiet one is found."""
     for seed in range(20):
-        entry(MeanShift(), window=4, ert=5, calibration=calibration).fit(seed=seed)
+        entry(MeanShift(), window=4, ert=5, mode=calibration).fit(seed=seed)
 
 
 @entries
@@ -498,14 +533,14 @@ def test_fitting_changes_no_options(entry: Entry) -> None:
 @started_entries
 def test_clock(entry: Entry, start: Start) -> None:
     """A warm detector tests from the first observation on, a cold one from when its widest window is full."""
-    detector = entry.fit(start=start)
+    detector = altered(entry.fit(start=start), resets=False)
     widest = detector.windows_[-1]
     for _ in range(2):
-        assert detector.time_ == 0
-        assert detector.alarm_ is None
+        assert detector.time == 0
+        assert detector.alarm is None
         outcomes = detector.update_many(entry.stream(3 * widest))
         assert outcomes.time.tolist() == list(range(1, 3 * widest + 1))
-        assert detector.time_ == 3 * widest
+        assert detector.time == 3 * widest
         first = 0 if start == "warm" else widest - 1
         for tested in (~np.isnan(outcomes.statistic), ~np.isnan(outcomes.threshold)):
             assert tested.tolist() == [t >= first for t in range(3 * widest)]
@@ -516,7 +551,7 @@ def test_clock(entry: Entry, start: Start) -> None:
 @started_entries
 def test_thresholds_are_those_of_the_calibration(entry: Entry, start: Start) -> None:
     """In order, the last one for ever; a warm detector has made the first test before its first observation."""
-    detector = entry.fit(start=start)
+    detector = altered(entry.fit(start=start), resets=False)
     thresholds, widest = detector.thresholds_, detector.windows_[-1]
     tests = range(1, 51) if start == "warm" else range(1 - widest, 51 - widest)
     expected = [thresholds[min(test, len(thresholds) - 1)] if test >= 0 else np.nan for test in tests]
@@ -525,19 +560,19 @@ def test_thresholds_are_those_of_the_calibration(entry: Entry, start: Start) -> 
 
 @entries
 def test_alarms(entry: Entry) -> None:
-    """An alarm is a statistic above its threshold; the run's first one stays until `reset`."""
-    detector = entry.fit()
+    """An alarm is a statistic above its threshold; the first one of a run that goes on stays until `reset`."""
+    detector = altered(entry.fit(), resets=False)
     stream, first = entry.stream(80), None
     for x in stream:
         outcome = detector.update(x)
         assert outcome.alarm == (outcome.statistic > outcome.threshold)
         assert (outcome.channel in detector.channels_) == (not np.isnan(outcome.statistic))
         first = first or (outcome if outcome.alarm else None)
-        assert detector.alarm_ == first
+        assert detector.alarm == first
     assert first is not None
     assert first.time < 80
     detector.reset()
-    assert detector.alarm_ is None
+    assert detector.alarm is None
     assert detector.update(stream[0]).time == 1
 
 
@@ -596,8 +631,8 @@ TORCH_REGISTRY = {
     "MMD": entry(**ON_TORCH),
     "MMD, one width": entry(MMD(Gaussian()), window=WIDEST, **ON_TORCH),
     "MMD, discrete": entry(MMD(Gaussian(width=(1, 2.5))), discrete, **ON_TORCH),
-    "MMD, paper": entry(MMD(Gaussian()), calibration="paper", **ON_TORCH),
-    "MMD, fixed": entry(MMD(Gaussian()), calibration="fixed", **ON_TORCH),
+    "MMD, paper": entry(MMD(Gaussian()), mode="paper", **ON_TORCH),
+    "MMD, fixed": entry(MMD(Gaussian()), mode="fixed", **ON_TORCH),
     "MMD, rows with a kernel": entry(MMD(laplace), functions=True, **ON_TORCH),
     "MMD, words with a kernel": entry(MMD(word_overlap), words, functions=True, **ON_TORCH),
     "MMD, blocks": entry(MMD(Gaussian()), sampler=Blocks(5, 2), **ON_TORCH),
@@ -629,12 +664,12 @@ def nearly(got: Iterable[Outcome], expected: Iterable[Outcome]) -> None:
 @pytest.mark.parametrize("start", ["warm", "cold"])
 def test_torch_batch_is_stream(entry: Entry, start: Start) -> None:
     """`update_many` gives what repeated `update` gives to 1e-9, however the stream is cut; so do resets on alarms."""
-    stream, detector = entry.stream(120), entry.fit(start=start)
+    stream, detector = entry.stream(120), altered(entry.fit(start=start), resets=False)
     expected = [detector.update(x) for x in stream]
     full = 0 if start == "warm" else WIDEST - 1
     assert any(outcome.alarm for outcome in expected)
     for cuts in ([0, 120], [0, 1, 2, 2, 119, 120], [0, 7, 50, 61, 120]):
-        other = entry.fit(start=start)
+        other = altered(entry.fit(start=start), resets=False)
         got = [outcome for first, last in pairwise(cuts) for outcome in other.update_many(stream[first:last])]
         nearly(got[full:], expected[full:])
         assert all(np.isnan(outcome.statistic) for outcome in got[:full])
@@ -644,7 +679,7 @@ def test_torch_batch_is_stream(entry: Entry, start: Start) -> None:
         expected.append(detector.update(x))
         if expected[-1].alarm:
             detector.reset()
-    nearly(entry.fit(start="warm").update_many(stream, reset_on_alarm=True), expected)
+    nearly(entry.fit(start="warm").update_many(stream), expected)
 
 
 @needs_torch
@@ -689,12 +724,12 @@ def test_huge_values_do_not_blind_torch(entry: Entry, value: float) -> None:
     """Any finite number may come: the statistic stays a number, a sensor stuck there is heard, and forgotten."""
     if not entry.numeric:
         pytest.skip("observations are objects")
-    detector = entry.fit()
+    detector = altered(entry.fit(), resets=False)
     stuck = np.full((2 * WIDEST, entry.reference.shape[1]), value)
     outcomes = detector.update_many(stuck)
     assert not np.isnan(outcomes.statistic).any()
     assert outcomes.alarm[WIDEST:].all()
-    twin = entry.fit()
+    twin = altered(entry.fit(), resets=False)
     twin.update_many(stuck * 0)
     after, expected = (each.update_many(entry.stream(40)) for each in (detector, twin))
     np.testing.assert_allclose(after.statistic[WIDEST:], expected.statistic[WIDEST:], rtol=0, atol=1e-9)
@@ -758,9 +793,10 @@ fragile = pytest.mark.parametrize("name", fragile_statistics)
 errors = pytest.mark.parametrize("error", [RuntimeError("mine"), KeyboardInterrupt()], ids=["error", "interrupt"])
 
 
-def fragile_pair(name: str) -> tuple[AnyDetector, Fragile, AnyDetector, Entry]:
+def fragile_pair(name: str, **more: Any) -> tuple[AnyDetector, Fragile, AnyDetector, Entry]:
     """A detector that can be made to fail, its function, and an untouched twin of it."""
     function, statistic, options = fragile_statistics[name]
+    options = options | more
     breaking = Fragile(function)
     registered = entry(statistic(breaking), **options)
     detector, twin = registered.fit(), entry(statistic(Fragile(function)), **options).fit()
@@ -776,10 +812,10 @@ def fragile_pair(name: str) -> tuple[AnyDetector, Fragile, AnyDetector, Entry]:
 )
 def test_a_failing_block_is_not_taken_in(name: str, error: BaseException, calls: int, reset_on_alarm: bool) -> None:
     """Wherever a user's function fails in a block, even after an alarm and a reset, the detector is as before it."""
-    detector, breaking, twin, registered = fragile_pair(name)
+    detector, breaking, twin, registered = fragile_pair(name, reset_on_alarm=reset_on_alarm)
     breaking.fail(error, calls)
     with pytest.raises(type(error)):
-        detector.update_many(registered.stream(300), reset_on_alarm=reset_on_alarm)
+        detector.update_many(registered.stream(300))
     breaking.mend()
     goes_on_like(detector, twin, registered)
 

@@ -46,7 +46,7 @@ def rang(statistic: Statistic, start: Any = "warm", before: Float64Array = QUIET
     ).fit(REFERENCE, progress=False)
     assert not detector.update_many(before).alarm.any()
     detector.update_until_alarm(SHIFTED)
-    assert detector.alarm_ is not None
+    assert detector.alarm is not None
     return detector
 
 
@@ -59,7 +59,7 @@ def test_every_statistic_on_rows(name: str) -> None:
     assert explanation.columns[0].changed
     assert not any(column.changed for column in explanation.columns[1:])
     assert explanation.began.low <= explanation.began.time <= explanation.began.high
-    assert abs(explanation.began.time - (detector.time_ - len(SHIFTED) + 1)) < 30
+    assert abs(explanation.began.time - (detector.time - len(SHIFTED) + 1)) < 30
     total = sum(column.contribution for column in explanation.columns)
     if explanation.measure:
         assert name in ("LSDD", "function")
@@ -75,8 +75,8 @@ def test_every_statistic_on_rows(name: str) -> None:
 def test_the_value_is_the_channels_own() -> None:
     """One channel is in its own units, so that value and statistic are the same, but for the coin."""
     detector = rang(MMD(Gaussian()), start="cold")
-    assert detector.alarm_ is not None
-    assert detector.explain().value == pytest.approx(detector.alarm_.statistic, rel=1e-4)
+    assert detector.alarm is not None
+    assert detector.explain().value == pytest.approx(detector.alarm.statistic, rel=1e-4)
 
 
 def test_onset_of_a_clear_change() -> None:
@@ -98,13 +98,13 @@ def test_nothing_changes(tmp_path: Path) -> None:
     assert Detector.load(tmp_path / "after.tocsin").explain().to_json() == first
     facts = json.loads(first)
     assert facts["columns"][0]["name"] == "2"
-    assert facts["time"] == detector.time_
+    assert facts["time"] == detector.time
 
 
 def test_observations_after_the_alarm_help() -> None:
     """The alarm is still the one that is explained; when it is forgotten, that is told."""
     detector = rang(MMD(), start="cold")
-    alarm = detector.alarm_
+    alarm = detector.alarm
     detector.update_many(SHIFTED[:5])
     before, explanation = rang(MMD(), start="cold").explain(), detector.explain()
     assert explanation.outcome == alarm
@@ -128,7 +128,7 @@ def test_without_an_alarm() -> None:
 def test_an_alarm_at_once() -> None:
     """After a warm start the window may still hold reference points; they are part of what is explained."""
     detector = rang(MMD(), before=QUIET[:0])
-    assert detector.time_ < 10
+    assert detector.time < 10
     explanation = detector.explain()
     assert explanation.columns[0].name == "2"
     assert sum(column.contribution for column in explanation.columns) == pytest.approx(explanation.value, rel=1e-6)
@@ -236,17 +236,17 @@ def test_recent_points(kind: str) -> None:
     statistic = MMD() if kind == "rows" else MMD(alike)
     detector = Detector(50, statistic, window=3, interval=False, sampler=Independent(), paths=300, seed=1)
     detector.fit(points, progress=False)
-    assert len(detector.recent_) == 0
+    assert len(detector.recent) == 0
     stream = points[:10].copy()
     detector.update_many(stream[:2])
-    assert len(detector.recent_) == 2
+    assert len(detector.recent) == 2
     for point in stream[2:]:
         detector.update(point)
     if kind == "rows":
         stream[:] = 0.0
-    np.testing.assert_array_equal(detector.recent_, points[4:10])
+    np.testing.assert_array_equal(detector.recent, points[4:10])
     detector.reset()
-    assert len(detector.recent_) == 0
+    assert len(detector.recent) == 0
 
 
 @pytest.mark.parametrize("sampler", [Independent(), Blocks(length=4)], ids=["independent", "blocks"])
@@ -270,10 +270,10 @@ def test_an_early_alarm_is_explained_by_the_whole_window() -> None:
     """The reference points that a warm start put before the stream are part of it."""
     detector = rang(MMD(Gaussian()), before=QUIET[:0])
     begun = detector._run.begun_with
-    missing = 10 - detector.time_
+    missing = 10 - detector.time
     assert missing > 0
     assert begun is not None
-    window = np.concatenate([begun[-missing:], detector.recent_])
+    window = np.concatenate([begun[-missing:], detector.recent])
     explanation, (channel,) = detector.explain(), detector.channels_
     wanted = column_contributions(channel, window, REFERENCE, np.arange(3), total=explanation.value, seed=1).columns
     found = {column.name: column.contribution for column in explanation.columns}

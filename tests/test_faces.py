@@ -127,11 +127,11 @@ class TestRiver:
         detector = quick().fit(shifted(0, 200, 0))
         stream = shifted(1, 300, 50).ravel()
         face = self.face(detector=detector)
-        alone = copy.deepcopy(detector).update_many(stream, reset_on_alarm=True)
+        alone = copy.deepcopy(detector).update_many(stream)
         assert self.drifts(face, stream.tolist()) == np.flatnonzero(alone.alarm).tolist()
         assert face.n_detections == alone.alarm.sum() > 3
-        assert detector.time_ == 0
-        assert face.in_use.run_ >= face.n_detections - 1
+        assert detector.time == 0
+        assert face.in_use.run >= face.n_detections - 1
 
     def test_it_learns_from_the_stream(self) -> None:
         """As if fitted to its beginning; and after a drift anew, so that a change that stays rings once."""
@@ -153,7 +153,7 @@ class TestRiver:
             with pytest.raises(NotFittedError, match="99 of 100"):
                 ask()
         face.update(0.5)
-        assert face.in_use.time_ == 0
+        assert face.in_use.time == 0
 
     def test_dicts_of_any_kind(self) -> None:
         """In any order of features, with gaps; the answers are those of a table."""
@@ -222,7 +222,7 @@ class TestRiver:
         with pytest.warns(ReferenceWarning, match=r"as many others are\. ert=1000 is too rare for"):
             face.update(1.0)
         assert self.drifts(face, shifted(6, 100, 0).ravel().tolist()) == []
-        assert face.in_use.time_ == 0
+        assert face.in_use.time == 0
 
     def test_warnings_are_told_by_rarity(self) -> None:
         """Short of an alarm, where chance would show as much once in warning * ert or more rarely."""
@@ -250,7 +250,7 @@ class TestRiver:
 
     def test_an_explanation_is_the_detectors(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """Asked for while the drift is detected; the next update starts anew."""
-        monkeypatch.setattr(Detector, "explain", lambda detector: detector.alarm_, raising=False)
+        monkeypatch.setattr(Detector, "explain", lambda detector: detector.alarm, raising=False)
         face = self.face(detector=quick().fit(shifted(0, 200, 0)))
         for x in shifted(9, 0, 20).ravel().tolist():
             face.update(x)
@@ -352,11 +352,11 @@ class TestScikitLearn:
         """From a fresh start: the same rows give the same answer."""
         reference, stream = shifted(0, 200, 0, 2), shifted(1, 100, 50, 2)
         face = self.face(detector=quick()).fit(reference)
-        alone = quick().fit(reference).update_many(stream, reset_on_alarm=True)
+        alone = quick().fit(reference).update_many(stream)
         for _ in range(2):
             np.testing.assert_array_equal(face.predict(stream), np.where(alone.alarm, -1, 1))
             np.testing.assert_array_equal(face.decision_function(stream), alone.threshold - alone.statistic)
-        assert face.detector_.time_ == 0
+        assert face.detector_.time == 0
         assert alone.alarm.sum() > 3
 
     def test_before_the_first_test_there_is_no_score(self) -> None:
@@ -400,7 +400,7 @@ class TestScikitLearn:
         face = self.face(detector=quick(seed=None), seed=7).fit(reference)
         assert face.feature_names_in_.tolist() == ["size", "kind", "gap"]
         alone = quick(seed=7).fit(reference)
-        np.testing.assert_array_equal(face.predict(same) == -1, alone.update_many(same, reset_on_alarm=True).alarm)
+        np.testing.assert_array_equal(face.predict(same) == -1, alone.update_many(same).alarm)
         assert (face.predict(other)[:10] == -1).any()
 
     def test_groups_reach_the_fit(self) -> None:

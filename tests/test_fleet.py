@@ -14,6 +14,7 @@ from scipy import stats
 
 from tocsin import LSDD, MMD, Detector, Fleet, Gaussian, Independent, InputError, Landmarks, StorageError
 from tocsin._compute.arrays import Array, Float64Array, Int64Array
+from tocsin._detector.base import altered
 from tocsin._streams.fleet import FleetAlarm, Step
 from tocsin._streams.fleet.states import ALARM
 
@@ -88,9 +89,9 @@ def in_batches(
 
 def alone(case: str, rows: Float64Array, *, rest: bool) -> list[tuple[int, int]]:
     """(count, time) of the alarms of a cold detector that watches by itself."""
-    watcher = detector(case)
+    watcher = altered(detector(case), resets=not rest)
     watcher.reset()
-    outcomes = watcher.update_many(rows, reset_on_alarm=not rest)
+    outcomes = watcher.update_many(rows)
     rang = np.flatnonzero(outcomes.alarm)[: 1 if rest else None]
     return [(int(i) + 1, int(outcomes.time[i])) for i in rang]
 
@@ -321,7 +322,7 @@ def test_thresholds_may_change_under_a_state() -> None:
     """The same detector with a promise for all keys reads the same states."""
     points = law(np.random.default_rng(2), 30, "family")
     step = Fleet(detector("family")).step(["x"], [None], points, np.zeros(30, np.int64), np.arange(30))
-    quieter = Fleet(detector("family"), keys=10, ert_fleet=40)
+    quieter = Fleet(detector("family"), ert=40, for_all=10)
     assert quieter.step(["x"], step.states, points[:1], [0], [30]).taken == 1
 
 
@@ -434,7 +435,7 @@ def test_quiet_keys_ring_at_the_stated_rate(case: str) -> None:
 @by_chance
 @pytest.mark.long
 def test_a_promise_for_all_keys() -> None:
-    """So many keys ring together once in `ert_fleet` observations of each.
+    """So many keys ring together once in `ert` observations of each.
 
     16 references, 300 keys, 240 observations each: 20 alarms of each fleet expected, which vary by 0.3 in all. The test
     fails by chance once in 10 000 times, and sees a rate that is off by half.
@@ -444,7 +445,7 @@ def test_a_promise_for_all_keys() -> None:
         points = law(np.random.default_rng([60, seed]), 1500, "family")
         options: dict[str, Any] = {"window": (4, 9), "interval": False, "sampler": Independent()}
         fitted = Detector(400, seed=seed, **options).fit(points, progress=False)
-        fleet, rng = Fleet(fitted, keys=300, ert_fleet=12), np.random.default_rng([61, seed])
+        fleet, rng = Fleet(fitted, ert=12, for_all=300), np.random.default_rng([61, seed])
         assert fleet.calibration_.ert == pytest.approx(12 * 300, rel=0.05)
         owner, order = np.repeat(np.arange(300), 240), np.tile(np.arange(240), 300)
         step = fleet.step([str(k) for k in range(300)], [None] * 300, law(rng, 72_000, "family"), owner, order)
@@ -501,8 +502,8 @@ def test_bad_input() -> None:
     for arguments, message in cases:
         with pytest.raises(InputError, match=message):
             fleet.step(*arguments)
-    with pytest.raises(InputError, match="go together"):
-        Fleet(detector("family"), ert_fleet=100)
+    with pytest.raises(InputError, match="for_all=0 must be a whole number"):
+        Fleet(detector("family"), for_all=0)
     with pytest.raises(InputError, match="rest=-1 must be a number"):
         Fleet(detector("family"), rest=-1)
     with pytest.raises(InputError, match="this detector has LSDD"):

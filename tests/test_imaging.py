@@ -193,9 +193,9 @@ class Recorder(Detector):
         super().reset()
         self.seen.append([])
 
-    def update_many(self, block: Any, *, reset_on_alarm: bool = False) -> Outcomes:
+    def update_many(self, block: Any) -> Outcomes:
         self.seen[-1] += block[:, 0].tolist()
-        return super().update_many(block, reset_on_alarm=reset_on_alarm)
+        return super().update_many(block)
 
 
 def test_run_lengths_count_tests_and_no_run_meets_a_point_twice() -> None:

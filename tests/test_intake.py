@@ -16,7 +16,7 @@ from mixed_frames import NAMES, arrow, detector, equal, frame, pandas, polars, s
 from tocsin import Detector
 from tocsin._common.errors import InputError
 from tocsin._data.intake import Tabular
-from tocsin._detector.watching import SHORTEST_PIECE
+from tocsin._detector.stepping import SHORTEST_PIECE
 from tocsin._state.outcomes import Outcomes
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
@@ -187,7 +187,7 @@ def test_update_update_many_and_update_until_alarm_agree(tabular: Detector) -> N
     """Bit for bit, alarms and what follows them included."""
     stream = pandas.concat([frame(150, seed=3), frame(60, seed=4, shift=4.0)])
     start(tabular)
-    many = tabular.update_many(stream, reset_on_alarm=True)
+    many = tabular.update_many(stream)
     assert many.alarm.any()
     start(tabular)
     singles = []
@@ -214,7 +214,7 @@ def test_update_until_alarm_takes_no_more_than_it_says(tabular: Detector) -> Non
     outcomes = tabular.update_until_alarm(stream)
     assert 0 < len(outcomes) < 100
     following = tabular.update_many(frame(5, seed=6))
-    assert tabular.time_ == len(outcomes) + 5
+    assert tabular.time == len(outcomes) + 5
     start(tabular)
     for record in stream[: len(outcomes)].to_dict("records"):
         tabular.update(record)
@@ -321,9 +321,8 @@ def test_a_bad_block_changes_nothing(
     tabular.update_many(frame(5, seed=1))
     tabular.save(tmp_path / "before")
     block = change(frame(10, seed=2))
-    for reset_on_alarm in (False, True):
-        with pytest.raises(InputError, match=message):
-            tabular.update_many(block, reset_on_alarm=reset_on_alarm)
+    with pytest.raises(InputError, match=message):
+        tabular.update_many(block)
     with pytest.raises(InputError):
         tabular.update_until_alarm(block)
     tabular.save(tmp_path / "after")

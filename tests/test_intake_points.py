@@ -129,7 +129,7 @@ def test_a_kernel_of_records() -> None:
     for one in (data[:1], data.iloc[0], data[:1].to_dict("records")[0], polars.from_pandas(data[:1])):
         start(fitted)
         fitted.update(one)
-        latest = fitted.recent_[-1]
+        latest = fitted.recent[-1]
         assert latest["state"] == data["state"].iloc[0]
         assert latest["open"] == data["open"].iloc[0]
     start(fitted)

@@ -400,8 +400,8 @@ REFUSED: list[tuple[Any, str]] = [
         lambda: fitted(statistic=MMD(approximation=Landmarks(86))),
         r"Landmarks\(count=86\) asks for a reference of 344 points or more, and it has 340: .* Give fewer",
     ),
-    (lambda: fitted(calibration="paper", paths=400), r"calibration='paper', 'fixed' .* Use calibration='steady'"),
-    (lambda: fitted(calibration="fixed", paths=400), r"calibration='paper', 'fixed' .* Use calibration='steady'"),
+    (lambda: fitted(mode="paper", paths=400), r"mode='paper', 'fixed' .* Use mode='steady'"),
+    (lambda: fitted(mode="fixed", paths=400), r"mode='paper', 'fixed' .* Use mode='steady'"),
     (lambda: fitted(statistic=[MMD(approximation=Landmarks(40)), Custom(gap)]), r"functions of your own need that"),
     (
         lambda: fitted(sampler=Blocks(5, 2)),

@@ -546,8 +546,8 @@ def _fit(
     ert: float = 30,
 ) -> Detector:
     detector = Detector(
-        ert, problem.statistic, window=case.windows, sampler=sampler or Independent(), calibration=calibration,
-        interval=False, start="cold", paths=paths, seed=1, backend=backend, device="cpu",
+        ert, problem.statistic, window=case.windows, sampler=sampler or Independent(), mode=calibration,
+        interval=False, start="cold", reset_on_alarm=False, paths=paths, seed=1, backend=backend, device="cpu",
     )  # fmt: skip
     return detector.fit(np.concatenate([case.points, problem.held_out]))
 
@@ -600,7 +600,9 @@ def test_detector(name: str, calibration: Mode, case: Case, backend: Backend) ->
 def test_statistics_together() -> None:
     """A list of statistics is one detector whose loudest channel speaks."""
     together = [PROBLEMS["MMD, one width"](HARD), PROBLEMS["MeanShift"](HARD)]
-    detector = Detector(30, [p.statistic for p in together], window=HARD.windows, start="cold", paths=100, seed=1)
+    detector = Detector(
+        30, [p.statistic for p in together], window=HARD.windows, start="cold", reset_on_alarm=False, paths=100, seed=1
+    )
     _check_outcomes(detector.fit(HARD.points), [channel for p in together for channel in p.channels], HARD)
 
 
@@ -616,7 +618,7 @@ def test_warm_start(calibration: Mode, discrete: bool) -> None:
     rng, width, window = np.random.default_rng(3), 1.3, 4
     points = rng.integers(0, 2, (60, 1)).astype(np.float64) if discrete else rng.normal(size=(60, 2))
     kernel = naive.gaussian(width)
-    detector = Detector(30, MMD(kernel), window=window, calibration=calibration, paths=100, seed=2).fit(points)
+    detector = Detector(30, MMD(kernel), window=window, mode=calibration, paths=100, seed=2).fit(points)
     reference, compared, normaliser, _ = _fitted_parts(detector)
     windows = set()
     for run_number in range(5):
@@ -677,7 +679,7 @@ def _simulated(
     functions, seed = on_device(detector.backend), detector.seed_
     normaliser = _fitted_parts(detector)[2]
     plan = make_plan(
-        detector.calibration, detector.ert, case.windows, source,
+        detector.mode, detector.ert, case.windows, source,
         bootstraps=True, discrete=False, error=detector.error, paths=detector.paths, block_work=functions.BLOCK_WORK,
     )  # fmt: skip
     counts: list[Indices] = []

@@ -63,7 +63,7 @@ def outcomes(detector: Detector) -> Outcomes:
     """Of a stream that changes after 300 of its 400 rows."""
     rows = np.random.default_rng(1).normal(size=(400, 2))
     rows[300:] += 1.5
-    return detector.update_many(rows, reset_on_alarm=True)
+    return detector.update_many(rows)
 
 
 # Envelopes

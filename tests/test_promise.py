@@ -90,7 +90,7 @@ CASES = [
     Case(
         "MMD, as in the paper",
         laws.square,
-        lambda seed: Detector(64, MMD(Gaussian()), window=10, calibration="paper", seed=seed),
+        lambda seed: Detector(64, MMD(Gaussian()), window=10, mode="paper", seed=seed),
     ),
     Case("MMD, categories", laws.categories, lambda seed: Detector(64, MMD(Gaussian()), window=10, seed=seed)),
     Case("MMD, categories, family", laws.categories, lambda seed: Detector(64, window=(5, 20), seed=seed), points=3000),
@@ -232,7 +232,7 @@ def test_a_fixed_threshold_breaks_the_mean() -> None:
         Case(
             "fixed",
             laws.mixture_t5,
-            lambda seed: Detector(64, MMD(Gaussian()), window=10, calibration="fixed", start="cold", seed=seed),
+            lambda seed: Detector(64, MMD(Gaussian()), window=10, mode="fixed", start="cold", seed=seed),
         )
     )
     assert evidence.mean > 1

@@ -366,7 +366,7 @@ def test_a_calibration_redoes_what_floors_have_spoilt(
         monkeypatch.setattr(run_blocks, "floors", use)
         redone.clear()
         detector = Detector(
-            60, MeanShift(), window=4, calibration=calibration, paths=2400, interval=False, seed=1, backend=backend,
+            60, MeanShift(), window=4, mode=calibration, paths=2400, interval=False, seed=1, backend=backend,
             device="cpu",
         ).fit(points)  # fmt: skip
         assert detector._fitted is not None

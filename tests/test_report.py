@@ -107,7 +107,7 @@ def test_text_becomes_markup_only_on_purpose() -> None:
 def test_the_page_agrees_with_a_run_of_the_detector(folder: Path, page: Page) -> None:
     """The path to the last bit of float32, and every alarm at its row."""
     detector = Detector.load(folder / "pump.tocsin")
-    outcomes = detector.update_many(table(STREAM), reset_on_alarm=True)
+    outcomes = detector.update_many(table(STREAM))
     rang = (np.flatnonzero(outcomes.alarm) + 1).tolist()
     path = embedded(page)
     assert (path["rows"], path["each"], path["marks"]) == (len(STREAM), 1, rang)
@@ -133,9 +133,9 @@ def test_an_alarm_is_explained_as_the_detector_does(folder: Path, page: Page) ->
     strong = max(seen.series, key=gathering.Series.strength).alarms[0]
     explanation = strong.explanation
     again = Detector.load(folder / "pump.tocsin")
-    again.update_many(table(STREAM[: strong.row - explanation.outcome.time]), reset_on_alarm=True)
+    again.update_many(table(STREAM[: strong.row - explanation.outcome.time]))
     again.update_until_alarm(table(STREAM[strong.row - explanation.outcome.time :]))
-    assert again.alarm_ == explanation.outcome
+    assert again.alarm == explanation.outcome
     assert str(again.explain()) == str(explanation)
     assert f"at about row {strong.row_of(explanation.began.time):,}" in page.text
     assert 480 <= strong.row_of(explanation.began.time) <= 520
@@ -231,7 +231,7 @@ def test_long_streams_are_kept_in_bins(folder: Path, monkeypatch: pytest.MonkeyP
     seen = Gathered(detector)
     for start in range(0, len(stream), 77):
         seen.add(table(stream[start : start + 77]))
-    outcomes = Detector.load(folder / "pump.tocsin").update_many(table(stream), reset_on_alarm=True)
+    outcomes = Detector.load(folder / "pump.tocsin").update_many(table(stream))
     assert seen.alarms == outcomes.alarm.sum() > 5
     assert seen.marks == (np.flatnonzero(outcomes.alarm)[:5] + 1).tolist()
     assert seen.statistic.each == 16

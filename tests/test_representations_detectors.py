@@ -96,7 +96,7 @@ def test_a_step_that_fails_leaves_the_detector_as_it_was() -> None:
     with pytest.raises(RuntimeWarning) as caught, np.errstate(invalid="warn"):
         detector.update([-1.0, 1.0])
     assert "the function test_a_step_that_fails_leaves_the_detector_as_it_was.root" in notes(caught.value)
-    assert detector.time_ == 0
+    assert detector.time == 0
 
 
 # Why the split leaves the reference

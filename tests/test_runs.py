@@ -47,7 +47,7 @@ class Recorded:
 
 def paper(ert: float) -> Detector:
     """Thresholds of their own for the first tests, and one channel."""
-    return Detector(ert, MMD(Gaussian()), window=WINDOW, calibration="paper", paths=500, start="cold", seed=1)
+    return Detector(ert, MMD(Gaussian()), window=WINDOW, mode="paper", paths=500, start="cold", seed=1)
 
 
 def steady(ert: float) -> Detector:
@@ -95,7 +95,7 @@ def test_run_lengths_are_those_of_a_detector_that_is_reset(
     assert len(found) == len(group)
     assert count == 1 or len(law.blocks) > 5
     for lengths, detector in zip(found, copy.deepcopy(group), strict=True):
-        outcomes = detector.update_many(stream, reset_on_alarm=True)
+        outcomes = detector.update_many(stream)
         expected = outcomes.time[outcomes.alarm] - detector.windows_[-1] + 1
         assert lengths.tolist() == expected[:count].tolist()
         assert len(lengths) == count
@@ -112,7 +112,7 @@ def test_run_lengths_do_not_depend_on_where_the_detector_was(group: list[AnyDete
 
 def ring(detector: AnyDetector, piece: Float64Array) -> int | None:
     """The observation at which a detector that is fed one by one rings; None if it does not."""
-    return next((detector.time_ for x in piece if detector.update(x).alarm), None)
+    return next((detector.time for x in piece if detector.update(x).alarm), None)
 
 
 def test_delays_are_those_of_detectors_that_watch(group: list[AnyDetector], monkeypatch: pytest.MonkeyPatch) -> None:

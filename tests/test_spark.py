@@ -228,7 +228,7 @@ def test_history_equals_stream(session: SparkSession, watched: Path, detector: D
 def test_rules_reach_the_keys(session: SparkSession, watched: Path, detector: Detector, rows: Any) -> None:
     """The promise for all keys, the rest after an alarm, orders without gaps."""
     frame = session.read.schema(SCHEMA).parquet(str(watched / "in"))
-    rules: dict[str, Any] = {"rest": None, "keys": KEYS, "ert_fleet": 20.0}
+    rules: dict[str, Any] = {"rest": None, "ert": 20.0, "for_all": KEYS}
     found = [row.asDict() for row in spark.history(frame, detector, **OPTIONS, **rules).collect()]
     expected, refused = sequential([Fleet(detector, **rules)], rows)
     assert same(in_order([row for row in found if row["kind"] == "alarm"]), expected)
@@ -382,7 +382,7 @@ def test_files_of_keys_differ() -> None:
         ({"reset": "seq"}, "reset='seq' is of type bigint"),
         ({"buckets": 0}, "buckets=0"),
         ({"rest": -1}, "rest=-1"),
-        ({"keys": 5}, "go together"),
+        ({"for_all": 0}, "for_all=0 must be a whole number"),
     ],
 )
 def test_errors_name_value_and_remedy(
@@ -418,9 +418,7 @@ def test_the_wrong_kind_of_frame(session: SparkSession, detector: Detector, tmp_
 def test_states_need_rocksdb(session: SparkSession, detector: Detector, tmp_path: Path) -> None:
     """Said before the query starts, with the line that helps."""
     assert session.conf.get(sessions.PROVIDER) == sessions.ROCKSDB
-    session.conf.set(
-        sessions.PROVIDER, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
-    )
+    session.conf.set(sessions.PROVIDER, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
     try:
         with pytest.raises(InputError, match=r"HDFSBackedStateStoreProvider.*\n.*spark.conf.set"):
             spark.watch(source(session, tmp_path), detector, key="machine", order="seq", columns="x")

@@ -16,7 +16,19 @@ import numpy as np
 import pytest
 
 from backends import needs_torch
-from tocsin import LSDD, MMD, Blocks, Custom, Detector, Gaussian, Independent, InputError, MeanShift, StorageError
+from tocsin import (
+    LSDD,
+    MMD,
+    Blocks,
+    Custom,
+    Detector,
+    DetectorBank,
+    Gaussian,
+    Independent,
+    InputError,
+    MeanShift,
+    StorageError,
+)
 from tocsin._compute.arrays import Array
 from tocsin._detector import storage
 
@@ -189,6 +201,32 @@ def test_a_part_is_missing(file: Path, part: str) -> None:
         Detector.load(_zip(file, members))
 
 
+def _as_version_4(description: dict[str, Any]) -> None:
+    options = description["options"]["items"]
+    options["calibration"] = options.pop("mode")
+    del options["reset_on_alarm"], description["fitted"]["items"]["resets"]
+
+
+def test_version_4_goes_on(tmp_path: Path) -> None:
+    """Of a detector, and of a bank with a promise for all of its streams."""
+    bank = DetectorBank(fitted(), 3, ert=250, for_all=3)
+    both: dict[str, Detector | DetectorBank] = {"detector": bank.detector, "bank": bank}
+    for name, saved in both.items():
+        saved.save(tmp_path / name)
+        with zipfile.ZipFile(tmp_path / name) as archive:
+            members = {member: archive.read(member) for member in archive.namelist()}
+        description = json.loads(members["tocsin.json"])
+        _as_version_4(description)
+        if name == "bank":
+            own = description["bank"]["items"]
+            own["ert_bank"] = own.pop("ert")
+            del own["for_all"]
+        members["tocsin.json"] = json.dumps({**description, "version": 4}).encode()
+        old = type(saved).load(_zip(tmp_path / "old", members))
+        np.testing.assert_array_equal(old.thresholds_, saved.thresholds_)
+        assert repr(old) == repr(saved)
+
+
 def test_version_3_goes_on(file: Path) -> None:
     """Its state stood among what `fit` makes: the same outcomes, from where it was saved."""
     with zipfile.ZipFile(file) as archive:
@@ -199,12 +237,13 @@ def test_version_3_goes_on(file: Path) -> None:
     description["live"] = {"items": {str(i): parts for i, parts in enumerate(description["live"])}}
     description["fitted"]["items"] |= {**run, "run": run.pop("number"), "stream": 0}
     del description["fitted"]["items"]["number"]
+    _as_version_4(description)
     members["tocsin.json"] = json.dumps({**description, "version": 3}).encode()
     new = Detector.load(file)
     old = Detector.load(_zip(file.with_name("old.tocsin"), members))
     rows = np.random.default_rng(3).normal(0.5, size=(30, new.reference_.shape[1]))
-    assert (old.time_, old.run_, old.alarm_) == (new.time_, new.run_, new.alarm_)
-    np.testing.assert_array_equal(old.recent_, new.recent_)
+    assert (old.time, old.run, old.alarm) == (new.time, new.run, new.alarm)
+    np.testing.assert_array_equal(old.recent, new.recent)
     np.testing.assert_array_equal(old.update_many(rows).statistic, new.update_many(rows).statistic)
 
 
@@ -276,7 +315,7 @@ def test_paths_in_any_form(file: Path) -> None:
     """Strings and path objects."""
     os.chdir(file.parent)
     for path in (str(file), file, file.name):
-        assert Detector.load(path).time_ == 7
+        assert Detector.load(path).time == 7
         Detector.load(path).save(path)
 
 
@@ -365,9 +404,9 @@ def test_the_alarm_comes_back(tmp_path: Path) -> None:
     detector = fitted()
     detector.update_many(STREAM + 5)
     detector.save(tmp_path / "a.tocsin")
-    assert detector.alarm_ is not None
-    assert detector.alarm_.rarity > 10
-    assert Detector.load(tmp_path / "a.tocsin").alarm_ == detector.alarm_
+    assert detector.alarm is not None
+    assert detector.alarm.rarity > 10
+    assert Detector.load(tmp_path / "a.tocsin").alarm == detector.alarm
 
 
 @dataclass(frozen=True)

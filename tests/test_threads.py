@@ -58,10 +58,10 @@ def test_no_observation_is_lost(size: int) -> None:
                 times.extend(detector.update_many(block).time.tolist())
 
     together(work)
-    assert detector.time_ == THREADS * EACH
+    assert detector.time == THREADS * EACH
     assert sorted(times) == list(range(1, THREADS * EACH + 1))
     everything = {tuple(row) for thread in range(THREADS) for row in rows(thread).tolist()}
-    assert {tuple(row) for row in detector.recent_.tolist()} <= everything
+    assert {tuple(row) for row in detector.recent.tolist()} <= everything
 
 
 def test_what_follows_is_as_if_they_had_come_in_turn() -> None:
@@ -69,7 +69,7 @@ def test_what_follows_is_as_if_they_had_come_in_turn() -> None:
     detector, alone = made(), made()
     together(lambda thread: [detector.update(row) for row in rows(thread)])
     new = np.zeros(2)
-    alone.update_many(detector.recent_)
+    alone.update_many(detector.recent)
     tie = detector._ready().normaliser.tie
     assert abs(detector.update(new).statistic - alone.update(new).statistic) <= tie + 1e-5
 
@@ -82,18 +82,18 @@ def test_resets_saves_and_copies_among_updates(tmp_path: Path) -> None:
         for i, row in enumerate(rows(thread)[:150]):
             if thread == 0 and i % 10 == 0:
                 other = copy.copy(detector) if i % 20 else pickle.loads(pickle.dumps(detector))
-                assert len(other.recent_) == min(other.time_, 20)
+                assert len(other.recent) == min(other.time, 20)
             elif thread == 1 and i % 25 == 0:
                 detector.save(tmp_path / "one.tocsin")
                 saved = Detector.load(tmp_path / "one.tocsin")
-                assert len(saved.recent_) == min(saved.time_, 20)
+                assert len(saved.recent) == min(saved.time, 20)
             elif thread == 2 and i % 30 == 0:
                 detector.reset()
             else:
                 detector.update(row)
 
     together(work)
-    assert detector.run_ == 5
+    assert detector.run == 5
 
 
 def test_copies_go_their_own_ways() -> None:
@@ -103,16 +103,16 @@ def test_copies_go_their_own_ways() -> None:
     others = [copy.copy(detector), copy.deepcopy(detector), pickle.loads(pickle.dumps(detector))]
     expected = [outcome.statistic for outcome in detector.update_many(rows(1)[:20])]
     for other in others:
-        assert other.time_ == 30
+        assert other.time == 30
         assert [other.update(row).statistic for row in rows(1)[:20]] == expected
-    assert detector.time_ == 50
+    assert detector.time == 50
 
 
 def test_a_bank() -> None:
     """Each step is of the whole bank."""
     bank = DetectorBank(made(), 3)
     together(lambda thread: [bank.update(np.tile(row, (3, 1))) for row in rows(thread)[:200]])
-    assert bank.time_.tolist() == [THREADS * 200] * 3
+    assert bank.time.tolist() == [THREADS * 200] * 3
     windows = [bank._windows.recent(s) for s in range(3)]
     for window in windows[1:]:
         np.testing.assert_array_equal(window, windows[0])

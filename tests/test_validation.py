@@ -72,7 +72,7 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"paths": 2.5}, r"paths=2\.5 must be a whole number"),
     ({"paths": True}, r"paths=True must be a whole number"),
     ({"paths": 20, "calibration": "paper"}, r"paths=20 is too few for ert=30: .* Give paths=600 or more"),
-    ({"paths": 20, "calibration": "fixed"}, r"paths=20 is too few for ert=30: .* or calibration='steady'"),
+    ({"paths": 20, "calibration": "fixed"}, r"paths=20 is too few for ert=30: .* or mode='steady'"),
     ({"paths": 20}, r"paths=20 is too few: .* thresholds would rest on \d\.\d alarms\. Give \d+ or more, or none"),
     ({"sampler": "blocks"}, r"sampler='blocks' is unknown; give 'auto', Independent\(\) or Blocks\(\)"),
     ({"sampler": Blocks}, r"Blocks'> is unknown; give 'auto', Independent\(\) or Blocks\(\)"),
@@ -87,7 +87,7 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"guarantee": 1}, r"guarantee=1 must lie between 0\.5 and 0\.999"),
     ({"guarantee": "high"}, r"guarantee='high' is a str; it must be a number"),
     ({"guarantee": 0.9, "interval": False}, r"A guarantee needs interval=True: it is the interval that says how far"),
-    ({"guarantee": 0.9, "calibration": "fixed"}, r"guarantee=0\.9: calibration='fixed' makes no promise"),
+    ({"guarantee": 0.9, "calibration": "fixed"}, r"guarantee=0\.9: mode='fixed' makes no promise"),
     ({"guarantee": 0.99, "ert": 1e9}, r"guarantee=0\.99 cannot be given for ert=1e\+09: .*larger reference"),
     ({"start": "hot"}, r"start='hot' is unknown; choose one of 'warm', 'cold'"),
     ({"start": None}, r"start=None is unknown; choose one of"),
@@ -367,7 +367,7 @@ def test_all_points_equal(statistic: Any, value: float) -> None:
 
 def test_an_expected_run_time_that_allows_no_quiet_start(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where every window drawn from the reference rings at once, the error says so."""
-    monkeypatch.setattr("tocsin._detector.detector.MOST_STARTS", 3)
+    monkeypatch.setattr("tocsin._detector.starting.MOST_STARTS", 3)
     monkeypatch.setattr("tocsin._detector.fitting.Simulation", BelowEverything)
     with pytest.raises(InputError, match=r"3 windows .* rang at once.*ert=30 is too small.*start='cold'"):
         fitted()

@@ -63,7 +63,7 @@ def events(text: str) -> list[dict[str, Any]]:
 
 def rows_that_ring(file: Path, rows: Float64Array = STREAM) -> list[int]:
     """As the library has them."""
-    outcomes = Detector.load(file).update_many(rows, reset_on_alarm=True)
+    outcomes = Detector.load(file).update_many(rows)
     return [int(i) + 1 for i in np.flatnonzero(outcomes.alarm)]
 
 
@@ -216,7 +216,7 @@ def test_plain_lines_say_why(file: Path) -> None:
         in_series = in_series + 1 if before and row - before <= ERT / 20 else 1
         detector.update_until_alarm(STREAM[before:row])
         began = detector.explain().began
-        wanted.append(f"ALARM at row {row}: run length {detector.time_}, ")
+        wanted.append(f"ALARM at row {row}: run length {detector.time}, ")
         if in_series > 1 and began.low == 1:
             why = "goes on since the alarm before"
         else:
@@ -456,15 +456,15 @@ def test_a_file_is_followed_until_a_signal(
     log, done, saved, places = tmp_path / "log.csv", 0, [], []
     for rows in (0, 120, 160, 160):
         detector = Detector.load(file)
-        detector.update_many(STREAM[:rows], reset_on_alarm=True)
-        places.append((detector.run_, detector.time_))
+        detector.update_many(STREAM[:rows])
+        places.append((detector.run, detector.time))
     log.write_text("x,y\n")
     stops = iter([QUIET - 7, QUIET + 13, QUIET + 30])
     expected = rows_that_ring(file, STREAM[: QUIET + 30])
 
     def more(_seconds: float) -> None:
         nonlocal done
-        saved.append((Detector.load(file).run_, Detector.load(file).time_))
+        saved.append((Detector.load(file).run, Detector.load(file).time))
         stop = next(stops, None)
         if stop is None:
             signal.raise_signal(number)
@@ -533,4 +533,4 @@ def test_in_a_terminal(file: Path, tmp_path: Path) -> None:
     os.close(master)
     assert shown.count(b"\x1b[?25l") == shown.count(b"\x1b[?25h") == 1
     assert f"Stopped after {row} rows: 1 alarm, where chance" in without_codes(shown.decode())
-    assert Detector.load(file).run_ == 1
+    assert Detector.load(file).run == 1

@@ -17,7 +17,7 @@ from tocsin._compute.arrays import Array, Float64Array, Int64Array
 from tocsin._data import validation
 from tocsin._data.intake import Rows
 from tocsin._detector import storage
-from tocsin._detector.watching import Watcher
+from tocsin._detector.detector import Watcher
 from tocsin._state import ALONE, Fitted
 from tocsin._statistics.base import Channel, Parts, WindowState
 from tocsin._statistics.family import LiveFamily
@@ -81,8 +81,6 @@ class LSDDInc(Watcher[LSDDIncThreshold]):
     >>> bool(detector.update_many(rng.normal(loc=3, size=(20, 2))).alarm.any())
     True
     """
-
-    options = ("ert", "window", "redraw", "width", "paths", "seed", "backend")
 
     def __init__(
         self,

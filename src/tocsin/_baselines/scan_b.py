@@ -27,7 +27,7 @@ from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._data import validation
 from tocsin._data.intake import Rows
 from tocsin._detector import storage
-from tocsin._detector.watching import Watcher
+from tocsin._detector.detector import Watcher
 from tocsin._state import Fitted
 from tocsin._statistics.base import Parts
 from tocsin._statistics.family import LiveFamily
@@ -90,8 +90,6 @@ class ScanB(Watcher[ScanBThreshold]):
     >>> bool(detector.update_many(rng.normal(loc=3, size=(20, 2))).alarm.any())
     True
     """
-
-    options = ("ert", "window", "kernel", "correct_skewness", "samples", "seed", "backend")
 
     def __init__(
         self,

@@ -102,7 +102,7 @@ def make_plan(
     interval: whether the error that the reference causes is to be estimated too.
     block_work: pairs of points that streams simulated in one piece have, about.
     """
-    one_of(Option("calibration", mode), mode, get_args(Mode))
+    one_of(Option("mode", mode), mode, get_args(Mode))
     widest, count, simulated, spread = windows[-1], source.count, ert, 0
     sampler: StreamSampler
     references: References = "split"
@@ -157,7 +157,7 @@ def make_plan(
             f": a threshold that one path in {ert:g} exceeds needs at least as many paths. Give ",
             Option("paths", math.ceil(20 * ert)),
             " or more, or ",
-            Option("calibration", "steady"),
+            Option("mode", "steady"),
             ", which pools over time.",
         )
     work = sampler.length * (widest if mode == "steady" else sampler.length)

@@ -131,9 +131,9 @@ class Calibration(Thresholds):
             raise InputError(
                 Option("guarantee", Code(f"{probability:g}")),
                 ": ",
-                Option("calibration", self.mode),
+                Option("mode", self.mode),
                 " makes no promise, so there is none to guarantee. Leave it out, or choose ",
-                Option("calibration", "steady"),
+                Option("mode", "steady"),
                 ".",
             )
         for _ in range(ROUNDS):

@@ -90,8 +90,8 @@ def command(
 
 
 def _facts(file: Path, detector: Detector) -> dict[str, object]:
-    alarm = None if detector.alarm_ is None else describe.alarm_facts(detector.alarm_)
-    state = {"run": detector.run_ + 1, "run_length": detector.time_, "alarm": alarm}
+    alarm = None if detector.alarm is None else describe.alarm_facts(detector.alarm)
+    state = {"run": detector.run + 1, "run_length": detector.time, "alarm": alarm}
     return {"file": str(file), **describe.facts(detector), "state": state}
 
 
@@ -115,7 +115,7 @@ def _table(detector: Detector) -> list[tuple[str, str]]:
         ("Columns", describe.columns(detector)),
         ("Start", detector.start),
         ("Seed", str(detector.seed_)),
-        ("Stream", describe.place(detector, detector.run_)),
+        ("Stream", describe.place(detector, detector.run)),
     ]
 
 

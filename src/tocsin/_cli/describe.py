@@ -168,9 +168,9 @@ def thresholds(detector: Detector) -> str:
 
 def place(detector: Detector, run: int) -> str:
     """Where in the stream the detector is."""
-    alarm = detector.alarm_
+    alarm = detector.alarm
     state = "quiet so far" if alarm is None else f"rang at observation {alarm.time:,} ({alarm.channel})"
-    return f"run {run + 1}, {detector.time_:,} observations into it, {state}"
+    return f"run {run + 1}, {detector.time:,} observations into it, {state}"
 
 
 def columns(detector: Detector) -> str:

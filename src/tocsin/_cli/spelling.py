@@ -13,7 +13,7 @@ FLAGS = {
     "LSDD.width": "--width",
     "Landmarks.count": "--landmarks",
     "approximation": "--landmarks",
-    "calibration": "--calibration",
+    "mode": "--mode",
     "cluster": "--cluster",
     "columns": "--columns",
     "data": "--data",

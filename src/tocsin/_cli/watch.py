@@ -111,7 +111,7 @@ def command(
         common.must_be_writable(file)
     if alarms is not None and any(_same(alarms, other) for other in (file, stream)):
         raise InputError(f"--alarms {alarms} would be written into what is read. Choose another file.")
-    if detector.alarm_ is not None:
+    if detector.alarm is not None:
         # The watch before ended at an alarm (--once); a new run follows an alarm.
         detector.reset()
     source, ert = reading.source_name(stream), detector.calibration_.ert
@@ -150,8 +150,8 @@ def _take_in(detector: Detector, rows: Table, report: Report, once: bool) -> Non
             outcomes = detector.update_until_alarm(rows[position:])
             report.saw(outcomes)
             position += len(outcomes)
-        if detector.alarm_ is not None:
-            report.alarm(detector.alarm_, detector.explain)
+        if detector.alarm is not None:
+            report.alarm(detector.alarm, detector.explain)
             if once:
                 return
             detector.reset()

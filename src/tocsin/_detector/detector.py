@@ -1,67 +1,100 @@
-"""The detector: fit it to a reference, feed it a stream."""
+"""The detector: how it takes in a stream, and how it is fitted to a reference."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Self, TypeVar, get_args
-
-import numpy as np
+from functools import partial
+from typing import Literal, Self, TypeVar, get_args
 
 from tocsin import _compute as compute
 from tocsin._calibration.plan import Mode
 from tocsin._calibration.result import Calibration
 from tocsin._common.checks import one_of
-from tocsin._common.errors import Code, InputError, Option
-from tocsin._common.seeds import Purpose, generator
-from tocsin._compute.arrays import Int64Array
+from tocsin._common.errors import InputError, Option
 from tocsin._data import validation
-from tocsin._data.intake import Learned, Represented, learn, learn_represented
+from tocsin._data.intake import Represented
 from tocsin._data.representations import restore
 from tocsin._data.tables import Kind
 from tocsin._detector import storage
-from tocsin._detector.fitting import Fit, windows_for
-from tocsin._detector.watching import Watcher, now
+from tocsin._detector.base import DetectorBase, now, taken_in
+from tocsin._detector.fitting import Fit
+from tocsin._detector.options import learned_from, statistics_given, windows_for
+from tocsin._detector.starting import warm_run
+from tocsin._detector.stepping import advance, advance_until_alarm, advance_with_resets
 from tocsin._execution.cluster import joined
 from tocsin._explain.result import Explanation
-from tocsin._samplers import InBlocks, Sampler
+from tocsin._samplers import Sampler
 from tocsin._state import Fitted, Run, Start
-from tocsin._statistics.base import Parts, Statistic, choose
+from tocsin._state.fitted import C
+from tocsin._state.outcomes import Outcome, Outcomes
+from tocsin._statistics.base import Parts, Statistic
 from tocsin._statistics.family import LiveFamily
-from tocsin._statistics.mmd import MMD
 
 D = TypeVar("D", bound="Detector")
 
-MOST_STARTS = 10_000
 
+class Watcher(DetectorBase[C]):
+    """How every detector steps, however it was fitted.
 
-def _warm_window(fitted: Fitted[Calibration], rng: np.random.Generator) -> Int64Array:
-    """Reference points to start with, drawn as null streams are, and after them their neighbours within the guard."""
-    widest, block, guard = fitted.widest, fitted.calibration.block, fitted.calibration.guard
-    if block == 1:
-        return rng.choice(len(fitted.reference), widest, replace=False)
-    assert fitted.edges is not None
-    source = InBlocks(fitted.edges, block, guard)
-    chosen = source.distinct(rng, 1, widest, compute.load("numpy"))[0].astype(np.int64)
-    near = np.unique(np.clip(chosen[:, None] + np.arange(-guard, guard + 1), 0, len(fitted.reference) - 1))
-    return np.concatenate([chosen, np.setdiff1d(near, chosen)])
-
-
-def places_of(fitted: Fitted[Calibration]) -> Int64Array | None:
-    """Where each reference point is among those compared with (-1: it is not); None in a discrete reference.
-
-    A warm start draws from all reference points. As in the null streams, none of them meets itself, but for those of a
-    discrete reference.
+    An alarm ends a run: the next observation begins a new one (unless the detector was told not to). Until then the run
+    can be looked at and explained.
     """
-    if fitted.calibration.references == "direct":
-        return None
-    everyone = np.arange(len(fitted.reference))
-    if fitted.kept is None:
-        return everyone
-    place = np.full(len(everyone), -1)
-    place[fitted.kept] = np.arange(len(fitted.kept))
-    return place
+
+    def update(self, x: object) -> Outcome:
+        """Take in one observation and test."""
+        with self._held:
+            fitted, run = self._ready(), self._run
+            point = fitted.intake.one(x)
+            observed = fitted.live.observe(point, None)
+            if run.alarm is not None and fitted.resets:
+                run = self._begin(fitted, run.number + 1)
+            elif fitted.live.may_fail:
+                run = run.copy()  # a user's function may fail, and the run must not have moved then
+            values = fitted.live.advance(run.windows, observed, 0, 1)
+            outcome = fitted.rule.one(values, run.number, run.time + 1)
+            run.time += 1
+            run.remember(point)
+            if outcome.alarm and run.alarm is None:
+                run.alarm = outcome
+            self._run = run
+            return outcome
+
+    def update_many(self, block: object) -> Outcomes:
+        """Take in a block of observations, in order: the same outcomes as repeated `update`, at array speed.
+
+        Whatever goes wrong, or interrupts it, all of the block is taken in or nothing.
+        """
+        with self._held:
+            fitted, run = self._ready(), self._run.copy()
+            points = taken_in(fitted, block)
+            observed = fitted.live.observe(points, None) if len(points) else []
+            if fitted.resets:
+                outcomes, run = advance_with_resets(fitted, run, points, observed, partial(self._begin, fitted))
+            else:
+                outcomes = advance(fitted, run, points, observed, 0, len(points))
+            self._run = run
+            return outcomes
+
+    def update_until_alarm(self, block: object) -> Outcomes:
+        """Take in observations of a block up to the first alarm, the one that rings included.
+
+        The outcomes are as many as were taken in. After an alarm the detector can explain it, and then take the rest of
+        the block.
+        """
+        with self._held:
+            fitted, run = self._ready(), self._run
+            points = taken_in(fitted, block)
+            if len(points) and run.alarm is not None and fitted.resets:
+                run = self._begin(fitted, run.number + 1)
+            outcomes, self._run = advance_until_alarm(fitted, run, points)
+            return outcomes
+
+    def reset(self) -> None:
+        """Start a new run: forget recent observations and start the clock anew."""
+        with self._held:
+            self._run = self._begin(self._ready(), self._run.number + 1)
 
 
 class Detector(Watcher[Calibration]):
@@ -99,13 +132,16 @@ class Detector(Watcher[Calibration]):
         module, the path of an ONNX file, or one of `tocsin.representations`.
     preprocess_share
         The part of the reference to which `preprocess` is fitted, if it has to be. That part leaves the reference.
-    calibration
-        'steady': tests run on past the transient and are pooled (the default). 'paper': Algorithm 3 of the paper.
-        'fixed': its Algorithm 2, one threshold that ignores the dependence between tests (for comparison: its false
-        alarms are rarer than promised, and not at a constant rate).
+    mode
+        How thresholds are set. 'steady': tests run on past the transient and are pooled (the default). 'paper':
+        Algorithm 3 of the paper. 'fixed': its Algorithm 2, one threshold that ignores the dependence between tests (for
+        comparison: its false alarms are rarer than promised, and not at a constant rate).
     start
         'warm': tests from the first observation on; windows begin with reference points. 'cold': the first test is
         made when the widest window is full.
+    reset_on_alarm
+        Whether the observation after an alarm begins a new run; false alarms then come at the promised rate. If not,
+        the run goes on and rings as long as its windows show the change, until `reset`.
     error
         Monte Carlo error of the false alarm rate to calibrate to (relative; mode 'steady').
     paths
@@ -128,22 +164,7 @@ class Detector(Watcher[Calibration]):
     True
     """
 
-    options = (
-        "ert",
-        "window",
-        "sampler",
-        "guarantee",
-        "interval",
-        "kinds",
-        "preprocess_share",
-        "calibration",
-        "start",
-        "error",
-        "paths",
-        "seed",
-        "backend",
-        "device",
-    )
+    apart = ("statistic", "preprocess")
 
     def __init__(
         self,
@@ -157,8 +178,9 @@ class Detector(Watcher[Calibration]):
         kinds: Mapping[str, Kind] | None = None,
         preprocess: object = None,
         preprocess_share: float = 0.25,
-        calibration: Mode = "steady",
+        mode: Mode = "steady",
         start: Start = "warm",
+        reset_on_alarm: bool = True,
         error: float = 0.02,
         paths: int | None = None,
         seed: int | None = None,
@@ -174,8 +196,9 @@ class Detector(Watcher[Calibration]):
         self.kinds = kinds
         self.preprocess = preprocess
         self.preprocess_share = preprocess_share
-        self.calibration = calibration
+        self.mode = mode
         self.start = start
+        self.reset_on_alarm = reset_on_alarm
         self.error = error
         self.paths = paths
         self.seed = seed
@@ -214,19 +237,22 @@ class Detector(Watcher[Calibration]):
             Whether to show a progress bar on standard error; by default, on a terminal when it takes long.
         """
         one_of(Option("start", self.start), self.start, get_args(Start))
-        statistics = self._statistics()
+        statistics = statistics_given(self.statistic)
         seed = validation.seed_number(self.seed)
         functions = compute.load(self.backend, self.device)
         with joined(cluster, functions) as executor:
-            learned = self._learn(reference, groups, statistics, seed, progress)
+            learned = learned_from(
+                reference, groups, self.kinds, statistics, self.preprocess, self.preprocess_share, seed, progress
+            )
             windows = windows_for(self.window, len(learned.points), self.ert)
             fit = Fit(
                 ert=validation.expected_run_time(self.ert, windows[-1]),
                 statistics=statistics,
                 windows=windows,
                 default_windows=self.window is None,
-                mode=self.calibration,
+                mode=self.mode,
                 start=self.start,
+                resets=bool(self.reset_on_alarm),
                 sampler=validation.sampler(self.sampler),
                 guarantee=validation.guarantee(self.guarantee, interval=self.interval),
                 interval=bool(self.interval),
@@ -241,67 +267,20 @@ class Detector(Watcher[Calibration]):
         self._deploy(fitted)
         return self
 
-    def _learn(
-        self, reference: object, groups: object, statistics: list[Statistic], seed: int, progress: bool | None
-    ) -> Learned:
-        if self.preprocess is None:
-            objects_allowed = all(statistic.takes_objects for statistic in statistics)
-            return learn(reference, groups, self.kinds, objects_allowed=objects_allowed)
-        if self.kinds is not None:
-            raise InputError(
-                Option("kinds"),
-                " is for tables, and ",
-                Option("preprocess"),
-                " makes rows of numbers of them. Give one or the other.",
-            )
-        share = validation.fraction("preprocess_share", self.preprocess_share, 0.05, 0.95)
-        return learn_represented(reference, groups, self.preprocess, share, seed, progress)
-
-    def _statistics(self) -> list[Statistic]:
-        given: Any = MMD() if self.statistic is None else self.statistic
-        statistics: list[Statistic] = list(given) if isinstance(given, list | tuple) else [given]
-        for statistic in statistics:
-            if isinstance(statistic, type) or not hasattr(statistic, "prepare"):
-                raise InputError(
-                    Option("statistic", statistic),
-                    " is not a statistic; give MMD(), LSDD(), MeanShift(), Custom(D), or a list of these.",
-                )
-        if not statistics:
-            raise InputError(Option("statistic", []), " names no statistic; leave it out for MMD().")
-        return statistics
-
     # Explaining
 
     def explain(self) -> Explanation:
         """What the alarm of this run means: when the change began, which columns moved, which examples show it.
 
-        Call it after an alarm and before `reset`; observations taken in since then help. It changes nothing.
+        Call it after an alarm and before the next observation. Without `reset_on_alarm` it can wait, and observations
+        taken in since then help. It changes nothing.
         """
         from tocsin._explain.alarm import Alarm  # needs scipy, which watching does not
 
         return Alarm.of(*now(self)).explain()
 
-    # Starting
-
     def _begin(self, fitted: Fitted[Calibration], number: int) -> Run:
-        if fitted.start == "cold":
-            return super()._begin(fitted, number)
-        # The prepended window of the paper: reference points, drawn until the test that they alone make is quiet.
-        rng, places = generator(fitted.seed, Purpose.START, number), places_of(fitted)
-        for _ in range(MOST_STARTS):
-            chosen = _warm_window(fitted, rng)
-            points, own = choose(fitted.reference, chosen), None if places is None else places[chosen]
-            windows = fitted.live.begin(number)
-            values = fitted.live.advance(windows, fitted.live.observe(points, own), 0, fitted.widest)[-1:]
-            if fitted.rule.quiet_at_first(values, rng.random(1))[0]:
-                return Run.begun(windows, fitted.widest, number, choose(points, np.arange(fitted.widest)))
-        raise InputError(
-            f"{MOST_STARTS} windows drawn from the reference all rang at once, so no quiet start exists: ",
-            Option("ert", Code(f"{fitted.calibration.ert:g}")),
-            " is too small for this reference. Ask for a longer one, or ",
-            Option("start", "cold"),
-            ".",
-        )
+        return super()._begin(fitted, number) if fitted.start == "cold" else warm_run(fitted, number)
 
     # Files
 
@@ -329,7 +308,7 @@ class Detector(Watcher[Calibration]):
         return from_content(cls, storage.read(path, cls.__name__), path, statistic, preprocess, **given)
 
     def _go_on(self, content: storage.Content, path: str | os.PathLike[str]) -> None:
-        names = [statistic.name for statistic in self._statistics()]
+        names = [statistic.name for statistic in statistics_given(self.statistic)]
         if names != content["names"]:
             raise InputError(f"{path} was fitted with {content['names']}, and {names} are given; give the same.")
         super()._go_on(content, path)
@@ -342,10 +321,13 @@ class Detector(Watcher[Calibration]):
             raise InputError(f"{path} was made without a preprocess step; leave it out.")
 
     def _description(self) -> Parts:
-        return {"names": [statistic.name for statistic in self._statistics()], "statistic": self.statistic}
+        return {
+            "names": [statistic.name for statistic in statistics_given(self.statistic)],
+            "statistic": self.statistic,
+        }
 
     def _restore(self, parts: list[Parts], windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
-        members = zip(self._statistics(), parts, strict=True)
+        members = zip(statistics_given(self.statistic), parts, strict=True)
         return LiveFamily([member.restore(own, windows, functions) for member, own in members])
 
 

@@ -72,6 +72,7 @@ class Fit:
     default_windows: bool
     mode: Mode
     start: Start
+    resets: bool
     sampler: Sampler | Literal["auto"]
     guarantee: float | None
     interval: bool
@@ -120,7 +121,7 @@ class Fit:
                 warnings.warn(_chosen_blocks(calibration), stacklevel=3)
         return Fitted(
             live, normaliser, calibration, fit.windows, learned.intake, reference.points, kept, fit.start, fit.seed,
-            fit.functions, reference.edges, learned.rows[reference.rows], simulation.rang,
+            fit.functions, fit.resets, reference.edges, learned.rows[reference.rows], simulation.rang,
         )  # fmt: skip
 
     def _executors(self, prepared: PreparedFamily) -> tuple[Executor, Executor]:
@@ -332,22 +333,3 @@ def _chosen_blocks(calibration: Calibration) -> DependenceWarning:
         Option("sampler", Code("Independent()")),
         ".",
     )
-
-
-def windows_for(given: object, count: int, ert: object) -> tuple[int, ...]:
-    """The windows asked for, or the default ones that the reference is large enough for."""
-    if given is not None:
-        return validation.windows_given(given)
-    windows = validation.default_windows(count, ert)
-    dropped = [str(w) for w in validation.DEFAULT_WINDOWS if w not in windows]
-    if dropped:
-        told = ReferenceWarning(
-            f"Default windows left out: {', '.join(dropped)}. A window needs {validation.POINTS_PER_WINDOW} "
-            f"times as many reference points (there are {count}), or the promise gets loose, and is at most 3 times ",
-            Option("ert"),
-            ". Longer windows find fainter changes: collect more points, or give ",
-            Option("window", ...),
-            " to choose yourself.",
-        )
-        warnings.warn(told, stacklevel=3)
-    return windows

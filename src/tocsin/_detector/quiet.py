@@ -12,7 +12,8 @@ from scipy import special
 
 from tocsin._calibration.result import LEVEL, Calibration, Thresholds
 from tocsin._compute.arrays import Float64Array, Int64Array
-from tocsin._detector.watching import Watcher
+from tocsin._detector.base import altered
+from tocsin._detector.detector import Watcher
 
 C = TypeVar("C", bound=Thresholds)
 
@@ -102,11 +103,12 @@ def geometric_quantiles(levels: Float64Array, ert: float) -> Float64Array:
 
 
 def run_quietly(detector: Watcher[C], blocks: Iterable[object]) -> QuietRun:
-    """Run a detector over blocks of a quiet stream, starting anew after each alarm."""
+    """Run a copy of a detector over blocks of a quiet stream, starting anew after each alarm."""
+    detector = altered(detector, resets=True)
     detector.reset()
     tests, times = 0, []
     for block in blocks:
-        outcomes = detector.update_many(block, reset_on_alarm=True)
+        outcomes = detector.update_many(block)
         tested = np.isfinite(outcomes.statistic)
         times.append(tests + np.cumsum(tested)[outcomes.alarm])
         tests += int(tested.sum())

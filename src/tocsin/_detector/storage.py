@@ -1,6 +1,6 @@
 """The `.tocsin` file: a zip of one JSON description and plain NumPy arrays. No pickle, so opening one runs no code.
 
-    tocsin.json    {"format": "tocsin", "version": 4, ...}
+    tocsin.json    {"format": "tocsin", "version": 5, ...}
     0.npy, ...     the arrays that it refers to as {"$array": 0}
 
 The zip carries a checksum per member; a damaged file is refused, never half read.
@@ -34,7 +34,7 @@ from tocsin._statistics.kernels import Gaussian
 
 T = TypeVar("T")
 
-VERSION = 4
+VERSION = 5
 DESCRIPTION = "tocsin.json"
 CLASSES: dict[str, Any] = {
     kind.__name__: kind
@@ -156,6 +156,8 @@ def _read(path: str | os.PathLike[str]) -> Content:
                 )
             if int(description["version"]) == 3 and description["kind"] == "Detector":
                 _from_version_3(description)
+            if int(description["version"]) == 4:
+                _from_version_4(description)
             if int(description["version"]) < VERSION:
                 raise StorageError(
                     f"{path} was written by an earlier Tocsin, in version {description['version']} of the file format, "
@@ -185,7 +187,19 @@ def _from_version_3(description: dict[str, Any]) -> None:
     run = {name: fitted.pop(name) for name in ("time", "alarm", "recent", "begun_with")}
     run |= {"number": fitted.pop("run"), "windows": list(state.values())}
     del description["state"], fitted["stream"]
-    description |= {"version": VERSION, "live": list(live.values()), "run": {"items": run}}
+    description |= {"version": 4, "live": list(live.values()), "run": {"items": run}}
+
+
+def _from_version_4(description: dict[str, Any]) -> None:
+    """Two options had other names."""
+    options = description["options"]["items"]
+    if "calibration" in options:
+        options["mode"] = options.pop("calibration")
+    if "bank" in description:
+        bank = description["bank"]["items"]
+        bank["ert"] = bank.pop("ert_bank")
+        bank["for_all"] = None if bank["ert"] is None else bank["streams"]
+    description["version"] = VERSION
 
 
 def _encode(node: Any, arrays: list[Any]) -> Any:

@@ -78,7 +78,7 @@ def false_alarms(detector: Detector, law: Law, rng: np.random.Generator, wanted:
     while len(found) < wanted:
         rows = law(rng, QUIET_BLOCK)
         detector.reset()
-        outcomes = detector.update_many(rows, reset_on_alarm=True)
+        outcomes = detector.update_many(rows)
         found += [
             Alarm(rows[end - held + 1 : end + 1], rows[:0], outcomes.channels[outcomes.loudest[end]], 0)
             for end in np.flatnonzero(outcomes.alarm)

@@ -10,8 +10,8 @@ import numpy as np
 from tocsin._common.errors import DependenceWarning
 from tocsin._compute.arrays import Array, Int64Array
 from tocsin._data.validation import DEFAULT_WINDOWS
+from tocsin._detector.base import fitted_of
 from tocsin._detector.detector import Detector
-from tocsin._detector.watching import fitted_of
 from tocsin._experiments import changes, laws
 from tocsin._experiments.alarms import Alarm, alarms_after_changes, false_alarms
 from tocsin._experiments.base import Experiment, Options, Perform, Result, Row, Tables, Unit, generator

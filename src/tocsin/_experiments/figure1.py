@@ -65,7 +65,7 @@ class Detectors(Unit):
                 window=WINDOW,
                 sampler=Independent(),
                 interval=False,
-                calibration=calibration,
+                mode=calibration,
                 start="cold",
                 paths=PAPER_PATHS,
                 seed=int(rng.integers(2**32)),

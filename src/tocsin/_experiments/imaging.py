@@ -127,7 +127,7 @@ def detectors(sizes: Sizes, seed: int) -> dict[str, Detector]:
         window=sizes.window,
         sampler=Independent(),
         interval=False,
-        calibration="paper",
+        mode="paper",
         paths=sizes.paths,
         start="cold",
         seed=seed,

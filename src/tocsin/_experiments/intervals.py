@@ -14,8 +14,8 @@ from scipy import special
 from tocsin._calibration.result import LEVEL
 from tocsin._common.errors import DependenceWarning
 from tocsin._data.validation import default_windows
+from tocsin._detector.base import altered
 from tocsin._detector.detector import Detector
-from tocsin._detector.watching import with_thresholds
 from tocsin._experiments import laws
 from tocsin._experiments.base import Experiment, Options, Perform, Result, Table, Tables, Unit, generator
 from tocsin._experiments.coverage import Coverage, column
@@ -101,7 +101,7 @@ class Reference(Unit):
 
 def with_guarantee(detector: Detector) -> Detector:
     """The same, with thresholds for a guarantee."""
-    return with_thresholds(detector, detector.calibration_.guaranteed(GUARANTEE))
+    return altered(detector, calibration=detector.calibration_.guaranteed(GUARANTEE))
 
 
 def measure(options: Options, perform: Perform) -> Tables:

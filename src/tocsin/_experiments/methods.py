@@ -41,11 +41,11 @@ def _lsdd_inc(ert: float, reference: Float64Array, seed: int) -> LSDDInc:
 
 
 def _detector(
-    statistic: Statistic | None = None, window: int | None = None, calibration: Mode = "steady"
+    statistic: Statistic | None = None, window: int | None = None, mode: Mode = "steady"
 ) -> Callable[[float, Float64Array, int], Detector]:
     def fit(ert: float, reference: Float64Array, seed: int) -> Detector:
         detector = Detector(
-            ert, statistic, window=window, calibration=calibration, sampler=Independent(), interval=False,
+            ert, statistic, window=window, mode=mode, sampler=Independent(), interval=False,
             start="cold", seed=seed,
         )  # fmt: skip
         return detector.fit(reference, workers=1, progress=False)
@@ -55,9 +55,9 @@ def _detector(
 
 METHODS = {
     "B-statistic": Method(_scan_b),
-    "CALM-MMD": Method(_detector(MMD(Gaussian()), window=WINDOW, calibration="paper"), baseline="B-statistic"),
+    "CALM-MMD": Method(_detector(MMD(Gaussian()), window=WINDOW, mode="paper"), baseline="B-statistic"),
     "LSDD-Inc": Method(_lsdd_inc),
-    "CALM-LSDD": Method(_detector(LSDD(), window=WINDOW, calibration="paper"), baseline="LSDD-Inc"),
+    "CALM-LSDD": Method(_detector(LSDD(), window=WINDOW, mode="paper"), baseline="LSDD-Inc"),
     "steady MMD": Method(_detector(MMD(Gaussian()), window=WINDOW)),
     "default family": Method(_detector()),
 }

@@ -91,7 +91,7 @@ class ChangeDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     def _watch(self, X: object) -> Outcomes:
         check_is_fitted(self, "detector_")
         X = self._rows(X, reset=False)
-        return copy.deepcopy(self.detector_).update_many(X, reset_on_alarm=True)
+        return copy.deepcopy(self.detector_).update_many(X)
 
     def _rows(self, X: object, *, reset: bool) -> object:
         if all(isinstance(name, str) for name in getattr(X, "columns", [None])):

@@ -89,7 +89,7 @@ class Gathered:
     """
 
     def __init__(self, detector: Detector) -> None:
-        if detector.alarm_ is not None:
+        if detector.alarm is not None:
             detector.reset()
         self.detector = detector
         self.rows = self.tests = self.alarms = self.close = 0
@@ -109,8 +109,8 @@ class Gathered:
             outcomes = self.detector.update_until_alarm(rows[position:])
             position += len(outcomes)
             self._saw(outcomes)
-            if self.detector.alarm_ is not None:
-                self._rang(self.detector.alarm_)
+            if self.detector.alarm is not None:
+                self._rang(self.detector.alarm)
                 self.detector.reset()
         self.quality.add(rows)
 
@@ -166,7 +166,7 @@ class Gathered:
         """Columns in the reference and since the change began: those that changed, or the first two."""
         detector = self.detector
         columns = explanation.changed[:MOST_COMPARED] or explanation.columns[:2]
-        recent = detector.recent_
+        recent = detector.recent
         since = recent[-min(explanation.outcome.time - explanation.began.time + 1, len(recent)) :]
         found = {}
         for name in (column.name for column in columns):

@@ -29,6 +29,7 @@ class Fitted(Generic[C]):
     live: the statistics, which compare new points with the reference.
     windows: in use, shortest first.  intake: how observations become points.
     reference: points in use.  kept: those that live windows are compared with, if not all.
+    resets: whether the observation after an alarm begins a new run.
     edges: of groups of the reference.  rows: which of the observations given these points are.
     rang: null windows that rang, as places in the reference; an explanation is judged by them.
     known: what explanations have learned from the reference; copies share it, and files do without.
@@ -44,6 +45,7 @@ class Fitted(Generic[C]):
     start: Start
     seed: int
     functions: Functions
+    resets: bool = True
     edges: Int64Array | None = None
     rows: Int64Array | None = None
     rang: Int32Array | None = None

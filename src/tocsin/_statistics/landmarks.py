@@ -207,9 +207,9 @@ class PreparedLandmarks(PreparedGaussian):
     def split_paths(self) -> NullPaths:
         raise InputError(
             "Landmarks cannot leave the points of a stream out of the reference, and ",
-            Option("calibration", "paper"),
+            Option("mode", "paper"),
             ", 'fixed' and statistics that are functions of your own need that. Use ",
-            Option("calibration", "steady"),
+            Option("mode", "steady"),
             " without such functions, or leave ",
             Option("approximation", ...),
             " out.",

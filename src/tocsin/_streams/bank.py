@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 from copy import copy
-from dataclasses import replace
 from threading import RLock
 from typing import Self
 
@@ -13,15 +12,15 @@ import numpy as np
 
 from tocsin import _compute as compute
 from tocsin._calibration.result import Calibration
-from tocsin._common.checks import is_finite
-from tocsin._common.errors import Code, InputError, Option
+from tocsin._common.errors import InputError, Option
 from tocsin._common.seeds import Purpose, generator
 from tocsin._common.wording import counted
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array, UInt64Array
 from tocsin._data import validation
 from tocsin._detector import storage
-from tocsin._detector.detector import Detector, from_content, places_of
-from tocsin._detector.watching import content_of, fitted_of, taken_in
+from tocsin._detector.base import content_of, fitted_of, taken_in
+from tocsin._detector.detector import Detector, from_content
+from tocsin._detector.starting import places_of
 from tocsin._explain.result import Explanation
 from tocsin._samplers import InBlocks, Singly, Source
 from tocsin._state import Fitted, Run
@@ -29,6 +28,7 @@ from tocsin._state.outcomes import Outcome, Outcomes
 from tocsin._statistics.base import Points, snapshot
 from tocsin._statistics.mmd_bank import GaussianBank
 from tocsin._statistics.mmd_gaussian import GaussianLive
+from tocsin._streams.promise import promising, told
 
 STARTS, STARTS_PER_STREAM, MOST_TRIES = 1024, 16, 1000
 """Quiet windows of reference points, drawn once, that runs begin with: at most, and for each stream if there are few
@@ -47,9 +47,12 @@ class DetectorBank:
         A fitted detector whose only statistic is MMD with Gaussian kernels (the default). It is not changed.
     streams
         How many.
-    ert_bank
-        A promise for all streams together: steps of the whole bank between false alarms of any stream, on average, if
-        the streams do not depend on each other. None: each stream rings once in the detector's `ert` observations.
+    ert
+        Observations between false alarms, if not as many as the detector was fitted for.
+    for_all
+        How many streams share that promise: none of so many rings in `ert` observations of each, on average, if they do
+        not depend on each other. As many as there are streams, or more, if other banks watch some. None: each stream
+        keeps the promise by itself.
 
     Examples
     --------
@@ -58,18 +61,20 @@ class DetectorBank:
     >>> bank = DetectorBank(detector, streams=3)
     >>> for _ in range(20):
     ...     outcomes = bank.update(rng.normal(size=(3, 2)) + [[0], [0], [3]])
-    >>> bank.alarms_.tolist()
+    >>> bank.alarms.tolist()
     [False, False, True]
     """
 
-    def __init__(self, detector: Detector, streams: int, *, ert_bank: float | None = None) -> None:
+    def __init__(
+        self, detector: Detector, streams: int, *, ert: float | None = None, for_all: int | None = None
+    ) -> None:
         count = validation.positive_integer("streams", streams)
         if count is None:
             raise InputError(Option("streams", None), ": say how many streams the bank watches.")
         live = gaussian_of(detector)
         # A copy: the detector may be fitted anew, or get other options.
-        self.detector, self.streams, self.ert_bank = copy(detector), count, ert_bank
-        self._fitted = aimed_at_all(fitted_of(detector), count, ert_bank, "ert_bank", "stream")
+        self.detector, self.streams, self.ert, self.for_all = copy(detector), count, ert, for_all
+        self._fitted = promising(fitted_of(detector), ert, for_all)
         self._windows, self._lock = GaussianBank(live, count), RLock()
         self._time, self._run, self._rang = (np.zeros(count, np.int64) for _ in range(3))
         self._heard = np.zeros((count, 3))  # statistic, threshold and channel of each stream's alarm
@@ -81,8 +86,11 @@ class DetectorBank:
 
     # Watching
 
-    def update(self, block: object, streams: object = None, *, reset_on_alarm: bool = False) -> Outcomes:
+    def update(self, block: object, streams: object = None) -> Outcomes:
         """Take in one observation of every stream, or of those named, and test each.
+
+        As with a detector alone, the observation after an alarm begins a new run (unless the detector was made with
+        `reset_on_alarm=False`).
 
         Parameters
         ----------
@@ -90,8 +98,6 @@ class DetectorBank:
             A row for each stream.
         streams
             Numbers of the streams that the rows belong to, each at most once. Default: all, in order.
-        reset_on_alarm
-            Whether streams that ring start a new run.
         """
         chosen = self._named(streams)
         points = taken_in(self._fitted, block)
@@ -101,9 +107,11 @@ class DetectorBank:
                 "for each. To update some of the streams, name them: update(block, streams=[...])."
             )
         with self._lock:
-            return self._step(chosen, points, reset_on_alarm=reset_on_alarm)
+            if self._fitted.resets:
+                self.reset(chosen[self._rang[chosen] > 0])
+            return self._step(chosen, points)
 
-    def _step(self, chosen: Int64Array, points: Points, *, reset_on_alarm: bool) -> Outcomes:
+    def _step(self, chosen: Int64Array, points: Points) -> Outcomes:
         # Ctrl-C in the middle of a step waits for its end, so that all streams have made it.
         values, interrupted = np.empty((0, len(self._fitted.channels))), None
         if len(chosen):
@@ -114,8 +122,6 @@ class DetectorBank:
         self._rang[chosen[first]] = outcomes.time[first]
         heard = outcomes.statistic, outcomes.threshold, outcomes.loudest
         self._heard[chosen[first]] = np.column_stack([part[first] for part in heard])
-        if reset_on_alarm:
-            self.reset(chosen[outcomes.alarm])
         if interrupted is not None:
             raise interrupted
         return outcomes
@@ -187,25 +193,23 @@ class DetectorBank:
         return self.calibration_.thresholds.copy()
 
     @property
-    def alarms_(self) -> BoolArray:
+    def alarms(self) -> BoolArray:
         """Which streams have rung in their present run."""
         return self._rang > 0
 
     @property
-    def time_(self) -> Int64Array:
+    def time(self) -> Int64Array:
         """Observations of each stream in its present run."""
         return self._time.copy()
 
     @property
-    def run_(self) -> Int64Array:
+    def run(self) -> Int64Array:
         """How many runs of each stream came before its present one."""
         return self._run.copy()
 
     def __repr__(self) -> str:
-        promise = f"once in {self.calibration_.ert:g} observations of each stream"
-        if self.ert_bank is not None:
-            promise = f"once in {self.ert_bank:g} steps of all together ({self.calibration_.ert:.4g} of each)"
-        rang = int(self.alarms_.sum())
+        promise = told(self.calibration_, "stream", self.ert or self.detector.calibration_.ert, self.for_all)
+        rang = int(self.alarms.sum())
         return f"<DetectorBank of {self.streams} streams, ringing {promise}; on {self._live.compute}; {rang} have rung>"
 
     @property
@@ -219,7 +223,8 @@ class DetectorBank:
         with self._lock:
             bank = {
                 "streams": self.streams,
-                "ert_bank": self.ert_bank,
+                "ert": self.ert,
+                "for_all": self.for_all,
                 "time": self._time.copy(),
                 "run": self._run.copy(),
                 "rang": self._rang.copy(),
@@ -234,7 +239,7 @@ class DetectorBank:
         content = storage.read(path, cls.__name__)
         saved = content["bank"]
         detector = from_content(Detector, content, path, None, preprocess, **place)
-        bank = cls(detector, saved["streams"], ert_bank=saved["ert_bank"])
+        bank = cls(detector, saved["streams"], ert=saved["ert"], for_all=saved["for_all"])
         bank._time, bank._run, bank._rang, bank._heard = (saved[name] for name in ("time", "run", "rang", "heard"))
         bank._windows.resume(saved["windows"])
         return bank
@@ -276,40 +281,3 @@ def quiet_starts(fitted: Fitted[Calibration], live: GaussianLive, count: int, rn
         Option("start", "cold"),
         ".",
     )
-
-
-def aimed_at_all(
-    fitted: Fitted[Calibration], count: int, ert: float | None, name: str, one: str
-) -> Fitted[Calibration]:
-    """With thresholds for each of `count` streams that keep a promise for all.
-
-    name: the user's word for `ert`.  one: for a stream.
-    """
-    calibration = fitted.calibration
-    if ert is None:
-        return fitted
-    if not (is_finite(ert) and ert >= 2):
-        raise InputError(
-            Option(name, ert),
-            f" must be a number of observations of each {one} between false alarms of any, at least 2.",
-        )
-    # Streams are quiet together with probability (1 - 1 / each)^count.
-    each = validation.expected_run_time(-1 / math.expm1(math.log1p(-1 / float(ert)) / count), fitted.widest)
-    if calibration.references == "direct" and each > calibration.nominal:
-        raise InputError(
-            Option(name, Code(f"{ert:g}")),
-            f" needs an expected run time of {each:.4g} for each of {counted(count, one)}, and the reference has so "
-            "few distinct values that thresholds cannot be extrapolated. Fit the detector with ",
-            Option("ert", Code(f"{each:.4g}")),
-            ", and leave ",
-            Option(name),
-            " out.",
-        )
-    if calibration.curve is None or calibration.mode == "fixed":
-        raise InputError(
-            Option(name), " needs a detector that keeps a promise: fit it with ", Option("calibration", "steady"), "."
-        )
-    aimed = replace(calibration.aimed_at(each), ert=each, guarantee=None)
-    if calibration.guarantee is not None:
-        aimed = aimed.guaranteed(calibration.guarantee)
-    return replace(fitted, calibration=aimed)

@@ -24,8 +24,8 @@ def history(
     order: str,
     columns: str | Sequence[str] | None = None,
     reset: str | None = None,
-    keys: int | None = None,
-    ert_fleet: float | None = None,
+    ert: float | None = None,
+    for_all: int | None = None,
     rest: int | None = 0,
     gapless: bool = False,
     explain: bool = False,
@@ -37,7 +37,7 @@ def history(
     buckets; their number changes nothing else.
     """
     spark = frame_must_be(frame, "history", streaming=False)
-    detectors, example = ship(spark.sparkContext, detector, (), Rules(keys, ert_fleet, rest, gapless, explain))
+    detectors, example = ship(spark.sparkContext, detector, (), Rules(ert, for_all, rest, gapless, explain))
     layout = layout_for(frame, example, key=key, order=order, columns=columns, reset=reset)
     bundles = spread(frame, layout, key=key, order=order, buckets=buckets)
     return bundles.groupBy("bucket").applyInPandas(_whole(Keyed(detectors, layout)), ANSWER)

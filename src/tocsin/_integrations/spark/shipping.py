@@ -29,8 +29,8 @@ OPEN_FILES = 10_000
 class Rules:
     """What is asked of every key, as `Fleet` takes it."""
 
-    keys: int | None = None
-    ert_fleet: float | None = None
+    ert: float | None = None
+    for_all: int | None = None
     rest: int | None = 0
     gapless: bool = False
     explain: bool = False

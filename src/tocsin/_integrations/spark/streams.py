@@ -28,8 +28,8 @@ def watch(
     order: str,
     columns: str | Sequence[str] | None = None,
     reset: str | None = None,
-    keys: int | None = None,
-    ert_fleet: float | None = None,
+    ert: float | None = None,
+    for_all: int | None = None,
     rest: int | None = 0,
     gapless: bool = False,
     explain: bool = False,
@@ -59,8 +59,8 @@ def watch(
         numbers. Default: those of the detector's reference, if they had names, or else all others.
     reset
         A column of truth values: where it is true, the key begins a new run with this row, as after a repair.
-    keys, ert_fleet
-        A promise for all of so many keys together: rounds of an observation of each between false alarms of any.
+    ert, for_all
+        Another promise than the detector's, and how many keys share it, as in `Fleet`.
     rest
         Observations that a key is left alone for after an alarm. 0: a new run begins at once; None: only with a reset.
     gapless
@@ -76,7 +76,7 @@ def watch(
     """
     spark = frame_must_be(frame, "watch", streaming=True)
     states_must_last(spark)
-    rules = Rules(keys, ert_fleet, rest, gapless, explain)
+    rules = Rules(ert, for_all, rest, gapless, explain)
     detectors, example = ship(spark.sparkContext, detector, before, rules)
     layout = layout_for(frame, example, key=key, order=order, columns=columns, reset=reset)
     bundles = spread(frame, layout, key=key, order=order, buckets=buckets)

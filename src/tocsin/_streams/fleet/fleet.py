@@ -17,14 +17,14 @@ from tocsin._compute.arrays import Array, BoolArray, Float64Array, Int64Array
 from tocsin._data import validation
 from tocsin._data.intake import Intake, Rows
 from tocsin._data.representations.batches import count_of, form_of, rows_at
+from tocsin._detector.base import fitted_of
 from tocsin._detector.detector import Detector
-from tocsin._detector.watching import fitted_of
-from tocsin._streams.bank import aimed_at_all
 from tocsin._streams.fleet.alarms import Alarms, FleetAlarm
 from tocsin._streams.fleet.batch import Batch
 from tocsin._streams.fleet.states import FOR_EVER, NEVER, KeyStates, hash_of, prefix_of, split
 from tocsin._streams.fleet.turns import Refused, in_turn, whole_numbers
 from tocsin._streams.fleet.windows import Windows
+from tocsin._streams.promise import promising, told
 
 KEYS_AT_ONCE = 256
 """Keys that are read, advanced and written together."""
@@ -53,9 +53,11 @@ class Fleet:
     ----------
     detector
         A fitted detector whose only statistic is MMD with Gaussian kernels (the default). It is not changed.
-    keys, ert_fleet
-        A promise for so many keys together: observations of each key between false alarms of any, on average, if keys
-        do not depend on each other. None: each key rings once in the detector's `ert` observations.
+    ert
+        Observations of a key between false alarms, if not as many as the detector was fitted for.
+    for_all
+        How many keys share that promise: none of so many rings in `ert` observations of each, on average, if they do
+        not depend on each other. None: each key keeps the promise by itself.
     rest
         Observations that a key is left alone for after an alarm, before a new run begins. 0: it begins at once. None:
         only a reset begins it.
@@ -86,27 +88,19 @@ class Fleet:
         self,
         detector: Detector,
         *,
-        keys: int | None = None,
-        ert_fleet: float | None = None,
+        ert: float | None = None,
+        for_all: int | None = None,
         rest: int | None = 0,
         gapless: bool = False,
         explain: bool = False,
         before: Sequence[Detector] = (),
         workers: int | None = None,
     ) -> None:
-        count = validation.positive_integer("keys", keys)
-        if (count is None) != (ert_fleet is None):
-            raise InputError(
-                Option("keys"),
-                " and ",
-                Option("ert_fleet"),
-                " go together: a promise for all keys depends on how many there are.",
-            )
         if rest is not None and not is_whole(rest, 0):
             raise InputError(Option("rest", rest), " must be a number of observations from 0 on, or None for no end.")
-        fitted = aimed_at_all(fitted_of(detector), count or 1, ert_fleet, "ert_fleet", "key")
+        fitted = promising(fitted_of(detector), ert, for_all)
         self._windows = Windows(detector, fitted, validation.positive_integer("workers", workers))
-        self._keys, self._ert_fleet = count, ert_fleet
+        self._promise = told(fitted.calibration, "key", ert or detector.calibration_.ert, for_all)
         self._rest, self._gapless, self._explain = FOR_EVER if rest is None else int(rest), gapless, explain
         earlier = [Windows(each, fitted_of(each)) for each in before]
         self._before = {windows.fingerprint: windows for windows in earlier}
@@ -294,11 +288,7 @@ class Fleet:
         return self._windows.fitted.calibration
 
     def __repr__(self) -> str:
-        ert = self.calibration_.ert
-        promise = f"once in {ert:g} observations of each key"
-        if self._ert_fleet is not None:
-            promise = f"once in {self._ert_fleet:g} observations of each of {self._keys:,} keys ({ert:.4g} of one)"
-        return f"<Fleet ringing {promise}; {self._windows.layout.itemsize:,} bytes a key>"
+        return f"<Fleet ringing {self._promise}; {self._windows.layout.itemsize:,} bytes a key>"
 
 
 def _wrong_with(row: Any, intake: Intake) -> str | None:

@@ -1,4 +1,4 @@
-"""What every detector does once it is fitted: take in observations, test, start anew, and live in a file."""
+"""What every detector has besides how it steps: options, a lock, what is known after fitting, a place in a file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from tocsin import _compute as compute
-from tocsin._calibration.result import Thresholds
 from tocsin._common.errors import InputError, NotFittedError
 from tocsin._compute.arrays import Float64Array
 from tocsin._data import validation
@@ -20,29 +19,22 @@ from tocsin._data.foreign import is_on_gpu
 from tocsin._data.intake import Intake, Rows
 from tocsin._detector import storage
 from tocsin._state.fitted import C, Fitted
-from tocsin._state.outcomes import Outcome, Outcomes
-from tocsin._state.rule import ALONE
+from tocsin._state.outcomes import Outcome
 from tocsin._state.run import Run
 from tocsin._statistics.base import Channel, Parts, Points
 from tocsin._statistics.family import LiveFamily
 
-W = TypeVar("W", bound="Watcher[Any]")
-
-SHORTEST_PIECE = 32
-"""Observations tested at once after a reset; twice as many each time, since what follows an alarm is tested again."""
+W = TypeVar("W", bound="DetectorBase[Any]")
 
 NOT_IN_FILES = ("live", "functions", "known")
 """Of what a fit makes: made anew from the parts of statistics, from the options, or when it is wanted."""
 
 
-class Watcher(Generic[C]):
-    """A detector without its `fit`.
+class DetectorBase(Generic[C]):
+    """A detector without its `fit` and its `update`."""
 
-    Threads may share one: observations are taken in one at a time, none is lost, and in which order is up to them.
-    """
-
-    options: ClassVar[tuple[str, ...]]
-    """Arguments of the constructor that a file holds."""
+    apart: ClassVar[tuple[str, ...]] = ()
+    """Options that a file does not hold as they are."""
 
     backend: compute.Backend
     device: str | None = None
@@ -67,85 +59,7 @@ class Watcher(Generic[C]):
             setattr(self, name, value)
         return self
 
-    # Watching
-
-    def update(self, x: object) -> Outcome:
-        """Take in one observation and test."""
-        with self._held:
-            fitted = self._ready()
-            point = fitted.intake.one(x)
-            observed = fitted.live.observe(point, None)
-            # A user's function may fail, and the run must not have moved then.
-            run = self._run.copy() if fitted.live.may_fail else self._run
-            values = fitted.live.advance(run.windows, observed, 0, 1)
-            outcome = fitted.rule.one(values, run.number, run.time + 1)
-            run.time += 1
-            run.remember(point)
-            if outcome.alarm and run.alarm is None:
-                run.alarm = outcome
-            self._run = run
-            return outcome
-
-    def update_many(self, block: object, *, reset_on_alarm: bool = False) -> Outcomes:
-        """Take in a block of observations, in order: the same outcomes as repeated `update`, at array speed.
-
-        With `reset_on_alarm` a new run starts after each alarm, as `reset` would do. Whatever goes wrong, or interrupts
-        it, all of the block is taken in or nothing.
-        """
-        with self._held:
-            fitted, run = self._ready(), self._run.copy()
-            points = taken_in(fitted, block)
-            observed = fitted.live.observe(points, None) if len(points) else []
-            if reset_on_alarm:
-                outcomes, run = self._advance_with_resets(fitted, run, points, observed)
-            else:
-                outcomes = _advance(fitted, run, points, observed, 0, len(points))
-            self._run = run
-            return outcomes
-
-    def update_until_alarm(self, block: object) -> Outcomes:
-        """Take in observations of a block up to the first alarm, the one that rings included.
-
-        The outcomes are as many as were taken in. After an alarm the detector can explain it; after `reset` it can take
-        the rest of the block.
-        """
-        with self._held:
-            fitted, run = self._ready(), self._run
-            points = taken_in(fitted, block)
-            pieces, position, size = [_advance(fitted, run.copy(), points, [], 0, 0)], 0, SHORTEST_PIECE
-            while position < len(points) and not pieces[-1].alarm.any():
-                piece, ahead = points[position : position + size], run.copy()
-                observed = fitted.live.observe(piece, None)
-                outcomes = _advance(fitted, ahead, piece, observed, 0, len(piece))
-                rang = np.flatnonzero(outcomes.alarm)
-                if len(rang) and rang[0] < len(piece) - 1:
-                    ahead = run.copy()
-                    outcomes = _advance(fitted, ahead, piece, observed, 0, int(rang[0]) + 1)
-                pieces.append(outcomes)
-                run, position, size = ahead, position + len(outcomes), 2 * size
-            self._run = run
-            return Outcomes.join(pieces)
-
-    def _advance_with_resets(
-        self, fitted: Fitted[C], run: Run, points: Points, observed: list[object]
-    ) -> tuple[Outcomes, Run]:
-        pieces, position, size = [_advance(fitted, run, points, observed, 0, 0)], 0, SHORTEST_PIECE
-        while position < len(points):
-            piece = _advance(fitted, run, points, observed, position, min(position + size, len(points)))
-            size *= 2
-            rang = np.flatnonzero(piece.alarm)
-            if len(rang):
-                # What was taken in after the alarm is forgotten with the rest of the run.
-                piece, size = piece[: int(rang[0]) + 1], SHORTEST_PIECE
-                run = self._begin(fitted, run.number + 1)
-            pieces.append(piece)
-            position += len(piece)
-        return Outcomes.join(pieces), run
-
-    def reset(self) -> None:
-        """Start a new run: forget recent observations and start the clock anew."""
-        with self._held:
-            self._run = self._begin(self._ready(), self._run.number + 1)
+    # Runs
 
     def _begin(self, fitted: Fitted[C], number: int) -> Run:
         """A new run."""
@@ -225,22 +139,22 @@ class Watcher(Generic[C]):
         return self._ready().intake
 
     @property
-    def run_(self) -> int:
+    def run(self) -> int:
         """How many runs came before this one."""
         return self._current.number
 
     @property
-    def time_(self) -> int:
+    def time(self) -> int:
         """Observations in this run so far."""
         return self._current.time
 
     @property
-    def alarm_(self) -> Outcome | None:
+    def alarm(self) -> Outcome | None:
         """This run's first alarm; None while it is quiet."""
         return self._current.alarm
 
     @property
-    def recent_(self) -> Points:
+    def recent(self) -> Points:
         """The latest points of this run, oldest first: up to two widest windows of them."""
         fitted, run = now(self)
         recent = list(run.recent)
@@ -295,31 +209,31 @@ class Watcher(Generic[C]):
         raise NotImplementedError
 
 
-def now(watcher: Watcher[C]) -> tuple[Fitted[C], Run]:
+def now(watcher: DetectorBase[C]) -> tuple[Fitted[C], Run]:
     """What a detector has learned from its reference, and a copy of where it is in its stream."""
     with watcher._held:
         return watcher._ready(), watcher._run.copy()
 
 
-def fitted_of(watcher: Watcher[C]) -> Fitted[C]:
+def fitted_of(watcher: DetectorBase[C]) -> Fitted[C]:
     """What a detector has learned from its reference."""
     return watcher._ready()
 
 
-def with_thresholds(watcher: W, calibration: Thresholds) -> W:
-    """A copy at the same place in its stream, with other thresholds."""
+def altered(watcher: W, **parts: Any) -> W:
+    """A copy at the same place in its stream, with other parts of `Fitted`."""
     other = copy(watcher)
     fitted, run = now(watcher)
-    other._deploy(replace(fitted, calibration=calibration), run)
+    other._deploy(replace(fitted, **parts), run)
     return other
 
 
-def content_of(watcher: Watcher[C]) -> Parts:
+def content_of(watcher: DetectorBase[C]) -> Parts:
     """What a file holds of a detector."""
     fitted, run = now(watcher)
     return {
         "kind": type(watcher).__name__,
-        "options": {name: getattr(watcher, name) for name in watcher.options},
+        "options": {name: value for name, value in watcher.get_params().items() if name not in watcher.apart},
         **watcher._description(),
         "fitted": {own.name: getattr(fitted, own.name) for own in fields(fitted) if own.name not in NOT_IN_FILES},
         "live": fitted.live.parts(),
@@ -332,16 +246,3 @@ def taken_in(fitted: Fitted[C], block: object) -> Points:
     if is_on_gpu(block) and isinstance(fitted.intake, Rows) and fitted.live.takes_tensors:
         return validation.tensor_rows(block, fitted.intake.width)
     return fitted.intake.many(block)
-
-
-def _advance(fitted: Fitted[C], run: Run, points: Points, observed: list[object], start: int, stop: int) -> Outcomes:
-    """Let points start..stop, which were observed, enter the windows of a run, and test each."""
-    count = stop - start
-    values = fitted.live.advance(run.windows, observed, start, stop) if count else np.empty((0, len(fitted.channels)))
-    time = np.arange(run.time + 1, run.time + 1 + count)
-    outcomes = fitted.rule(values, ALONE, np.array([run.number]), time)
-    run.time += count
-    run.remember(points[start:stop])
-    if run.alarm is None and outcomes.alarm.any():
-        run.alarm = outcomes[int(np.flatnonzero(outcomes.alarm)[0])]
-    return outcomes

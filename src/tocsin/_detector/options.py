@@ -1,0 +1,73 @@
+"""What the options of a detector mean, before anything is computed."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+from tocsin._common.errors import InputError, Option, ReferenceWarning
+from tocsin._data import validation
+from tocsin._data.intake import Learned, learn, learn_represented
+from tocsin._data.tables import Kind
+from tocsin._statistics.base import Statistic
+from tocsin._statistics.mmd import MMD
+
+
+def statistics_given(statistic: object) -> list[Statistic]:
+    """One statistic or several, as a list; MMD if there is none."""
+    given: Any = MMD() if statistic is None else statistic
+    statistics: list[Statistic] = list(given) if isinstance(given, list | tuple) else [given]
+    for each in statistics:
+        if isinstance(each, type) or not hasattr(each, "prepare"):
+            raise InputError(
+                Option("statistic", each),
+                " is not a statistic; give MMD(), LSDD(), MeanShift(), Custom(D), or a list of these.",
+            )
+    if not statistics:
+        raise InputError(Option("statistic", []), " names no statistic; leave it out for MMD().")
+    return statistics
+
+
+def learned_from(
+    reference: object,
+    groups: object,
+    kinds: Mapping[str, Kind] | None,
+    statistics: list[Statistic],
+    preprocess: object,
+    share: object,
+    seed: int,
+    progress: bool | None,
+) -> Learned:
+    """Reference points, and how observations become points from now on."""
+    if preprocess is None:
+        objects_allowed = all(statistic.takes_objects for statistic in statistics)
+        return learn(reference, groups, kinds, objects_allowed=objects_allowed)
+    if kinds is not None:
+        raise InputError(
+            Option("kinds"),
+            " is for tables, and ",
+            Option("preprocess"),
+            " makes rows of numbers of them. Give one or the other.",
+        )
+    part = validation.fraction("preprocess_share", share, 0.05, 0.95)
+    return learn_represented(reference, groups, preprocess, part, seed, progress)
+
+
+def windows_for(given: object, count: int, ert: object) -> tuple[int, ...]:
+    """The windows asked for, or the default ones that the reference is large enough for."""
+    if given is not None:
+        return validation.windows_given(given)
+    windows = validation.default_windows(count, ert)
+    dropped = [str(w) for w in validation.DEFAULT_WINDOWS if w not in windows]
+    if dropped:
+        told = ReferenceWarning(
+            f"Default windows left out: {', '.join(dropped)}. A window needs {validation.POINTS_PER_WINDOW} "
+            f"times as many reference points (there are {count}), or the promise gets loose, and is at most 3 times ",
+            Option("ert"),
+            ". Longer windows find fainter changes: collect more points, or give ",
+            Option("window", ...),
+            " to choose yourself.",
+        )
+        warnings.warn(told, stacklevel=3)
+    return windows

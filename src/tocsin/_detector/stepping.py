@@ -1,0 +1,63 @@
+"""How a block of observations enters a run: all of it, up to an alarm, or with a new run after each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from tocsin._state.fitted import C, Fitted
+from tocsin._state.outcomes import Outcomes
+from tocsin._state.rule import ALONE
+from tocsin._state.run import Run
+from tocsin._statistics.base import Points
+
+SHORTEST_PIECE = 32
+"""Observations tested at once after a reset; twice as many each time, since what follows an alarm is tested again."""
+
+
+def advance(fitted: Fitted[C], run: Run, points: Points, observed: list[object], start: int, stop: int) -> Outcomes:
+    """Let points start..stop, which were observed, enter the windows of a run, and test each."""
+    count = stop - start
+    values = fitted.live.advance(run.windows, observed, start, stop) if count else np.empty((0, len(fitted.channels)))
+    time = np.arange(run.time + 1, run.time + 1 + count)
+    outcomes = fitted.rule(values, ALONE, np.array([run.number]), time)
+    run.time += count
+    run.remember(points[start:stop])
+    if run.alarm is None and outcomes.alarm.any():
+        run.alarm = outcomes[int(np.flatnonzero(outcomes.alarm)[0])]
+    return outcomes
+
+
+def advance_until_alarm(fitted: Fitted[C], run: Run, points: Points) -> tuple[Outcomes, Run]:
+    """Outcomes up to the first alarm, and the run as it is then; the one given stays as it is."""
+    pieces, position, size = [advance(fitted, run.copy(), points, [], 0, 0)], 0, SHORTEST_PIECE
+    while position < len(points) and not pieces[-1].alarm.any():
+        piece, ahead = points[position : position + size], run.copy()
+        observed = fitted.live.observe(piece, None)
+        outcomes = advance(fitted, ahead, piece, observed, 0, len(piece))
+        rang = np.flatnonzero(outcomes.alarm)
+        if len(rang) and rang[0] < len(piece) - 1:
+            ahead = run.copy()
+            outcomes = advance(fitted, ahead, piece, observed, 0, int(rang[0]) + 1)
+        pieces.append(outcomes)
+        run, position, size = ahead, position + len(outcomes), 2 * size
+    return Outcomes.join(pieces), run
+
+
+def advance_with_resets(
+    fitted: Fitted[C], run: Run, points: Points, observed: list[object], begin: Callable[[int], Run]
+) -> tuple[Outcomes, Run]:
+    """Outcomes of all points, and the last run; `begin` makes the run of a number, with the point after an alarm."""
+    pieces, position, size = [advance(fitted, run, points, observed, 0, 0)], 0, SHORTEST_PIECE
+    while position < len(points):
+        if run.alarm is not None:
+            run, size = begin(run.number + 1), SHORTEST_PIECE
+        piece = advance(fitted, run, points, observed, position, min(position + size, len(points)))
+        rang = np.flatnonzero(piece.alarm)
+        if len(rang):
+            # What was taken in after the alarm is forgotten with the rest of the run.
+            piece = piece[: int(rang[0]) + 1]
+        pieces.append(piece)
+        position, size = position + len(piece), 2 * size
+    return Outcomes.join(pieces), run
