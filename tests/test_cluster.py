@@ -83,8 +83,8 @@ def median_gap(X: Any, Y: Any) -> float:
 
 FITS: dict[str, tuple[Any, dict[str, Any]]] = {
     "default family": (ROWS, {"ert": 300, "window": (8, 25)}),
-    "paper": (ROWS, {"statistic": MMD(Gaussian()), "window": 10, "calibration": "paper", "paths": 3000}),
-    "fixed": (ROWS, {"statistic": MeanShift(), "window": 10, "calibration": "fixed", "paths": 3000}),
+    "paper": (ROWS, {"statistic": MMD(Gaussian()), "window": 10, "mode": "paper", "paths": 3000}),
+    "fixed": (ROWS, {"statistic": MeanShift(), "window": 10, "mode": "fixed", "paths": 3000}),
     "LSDD": (ROWS, {"statistic": LSDD(), "window": (5, 20)}),
     "several statistics": (ROWS, {"statistic": [MMD(), MeanShift()], "window": 10}),
     "blocks": (MEMORY, {"sampler": Blocks(), "window": 8}),

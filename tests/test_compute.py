@@ -677,10 +677,10 @@ def test_functions_have_no_others(functions: compute.Functions) -> None:
 
 
 def test_the_environment_may_say_what_auto_stands_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv(compute.VARIABLE, "numpy")
+    monkeypatch.setenv(compute.BACKEND_VARIABLE, "numpy")
     assert compute.load("auto").backend == "numpy"
     assert compute.load("numba").backend == "numba"
-    monkeypatch.setenv(compute.VARIABLE, "abacus")
+    monkeypatch.setenv(compute.BACKEND_VARIABLE, "abacus")
     with pytest.raises(
         InputError, match=r"The environment variable TOCSIN_BACKEND='abacus' is unknown; choose one of 'auto'"
     ):

@@ -15,7 +15,7 @@ import typer.main
 import tocsin
 from tocsin import Blocks, DependenceWarning, InputError, MissingExtraError, StorageError
 from tocsin._cli import app
-from tocsin._cli.spelling import FLAGS, INSTEAD, spelled
+from tocsin._cli.spelling import FLAGS, spelled
 from tocsin._common.errors import Code, Option, Worded
 
 SOURCE = Path(tocsin.__file__).parent
@@ -36,7 +36,6 @@ PYTHON_ONLY = {
     "MeanShift.direction",
     "PCA.components",
     "adapt.batch_size",
-    "backend",
     "before",
     "buckets",
     "detector",
@@ -199,7 +198,7 @@ def test_flags_are_those_of_commands() -> None:
     """Nothing is advised that cannot be typed."""
     commands = vars(typer.main.get_command(app))["commands"].values()
     known = {flag for command in commands for option in command.params for flag in option.opts}
-    advised = " ".join([*FLAGS.values(), *INSTEAD.values()]).split()
+    advised = " ".join(FLAGS.values()).split()
     assert {word for word in advised if word.startswith("-")} <= known
 
 

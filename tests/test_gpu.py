@@ -59,7 +59,7 @@ def test_points_that_are_far_out_and_alike_keep_their_digits(offset: float) -> N
     [
         {"window": (5, 20)},
         {"statistic": MMD(Gaussian()), "window": 20},
-        {"statistic": MMD(Gaussian()), "window": 20, "calibration": "paper"},
+        {"statistic": MMD(Gaussian()), "window": 20, "mode": "paper"},
         {"statistic": MMD(approximation=Landmarks(60)), "window": (5, 20)},
     ],
 )

@@ -465,4 +465,4 @@ def test_backends_have_results_of_their_own(tmp_path: Path, workers: int) -> Non
         laboratory.run(experiment, Options())
         (row,) = read_table(tmp_path / "computed.csv")
         assert (row["by"], row["backend"]) == (backend, backend)
-    assert compute.VARIABLE not in os.environ
+    assert compute.BACKEND_VARIABLE not in os.environ

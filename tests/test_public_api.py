@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import ast
+import importlib
 import inspect
 import pickle
 import re
 import subprocess
 import sys
-from dataclasses import FrozenInstanceError
+from collections.abc import Iterator
+from dataclasses import FrozenInstanceError, fields, is_dataclass
 from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
+from typing import get_args, get_type_hints
 
 import pytest
 
 import tocsin
+import tocsin._statistics.base
 
 
 def _isort_style(name: str) -> tuple[int, str]:
@@ -128,3 +133,86 @@ def test_watching_needs_numpy_alone(tmp_path: Path) -> None:
 def test_type_hints_are_shipped() -> None:
     """`py.typed` tells type checkers to use them."""
     assert files("tocsin").joinpath("py.typed").is_file()
+
+
+# What is public
+
+DOORS = (
+    "tocsin",
+    "tocsin.baselines",
+    "tocsin.integrations.river",
+    "tocsin.integrations.sklearn",
+    "tocsin.integrations.spark",
+    "tocsin.plots",
+    "tocsin.representations",
+    "tocsin.types",
+)
+"""The modules that users import from; everything else has an underscore in its name."""
+
+FOR_TOCSIN_ITSELF = set(dir(tocsin._statistics.base.Statistic))
+"""Methods of statistics that only a fit calls; `Statistic` documents them."""
+
+
+def door(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    except tocsin.MissingExtraError as missing:
+        pytest.skip(str(missing))
+
+
+def test_everything_else_is_private_by_name() -> None:
+    """There is no other module without an underscore, and doors hold nothing but imports."""
+    root = Path(tocsin.__file__).parent
+    for file in root.rglob("*.py"):
+        parts = file.relative_to(root).with_suffix("").parts
+        if parts[0].startswith("_") and parts[0] != "__init__":
+            continue
+        name = ".".join(("tocsin", *parts)).removesuffix(".__init__")
+        assert name in DOORS or name == "tocsin.integrations"
+        body = ast.parse(file.read_text()).body[1:]
+        assigned = [target.id for node in body if isinstance(node, ast.Assign) for target in node.targets]  # type: ignore[attr-defined]
+        assert set(assigned) <= {"__all__", "__version__"}
+        assert all(isinstance(node, ast.Assign | ast.Import | ast.ImportFrom) for node in body), file
+
+
+@pytest.mark.parametrize("name", DOORS)
+def test_what_public_calls_return_is_public(name: str) -> None:
+    """Every type of ours that a function, method, property or field gives a user can be imported, and is documented."""
+    known = {value for each in DOORS for value in _offered(each)}
+    for thing in list(_offered(name)) if door(name) else []:
+        for where, returned in _returned(thing):
+            assert returned in known, f"{where} gives {returned}, which no public module has"
+            assert inspect.getdoc(returned), returned
+
+
+def _offered(name: str) -> list[object]:
+    try:
+        module = importlib.import_module(name)
+    except tocsin.MissingExtraError:
+        return []
+    return [getattr(module, each) for each in module.__all__]
+
+
+def _returned(thing: object) -> Iterator[tuple[str, type]]:
+    """Types of ours, and what gives them."""
+    members = {"": thing}
+    if inspect.isclass(thing):
+        members = {name: inspect.getattr_static(thing, name) for name in dir(thing) if not name.startswith("_")}
+        members = {name: value for name, value in members.items() if name not in FOR_TOCSIN_ITSELF}
+        if is_dataclass(thing):
+            hints = get_type_hints(thing)
+            for field in fields(thing):
+                yield from ((f"{thing}.{field.name}", own) for own in _ours(hints[field.name]))
+    for name, member in members.items():
+        function = getattr(member, "fget", None) or getattr(member, "__func__", member)
+        if inspect.isfunction(function) and "return" in function.__annotations__:
+            drawing = {"Axes": object, "DataFrame": object, "SparkSession": object}  # of libraries that may be missing
+            hint = get_type_hints(function, {**vars(sys.modules[function.__module__]), **drawing})["return"]
+            yield from ((f"{thing}.{name}", own) for own in _ours(hint))
+
+
+def _ours(hint: object) -> Iterator[type]:
+    if isinstance(hint, type) and hint.__module__.startswith("tocsin"):
+        yield hint
+    for part in get_args(hint):
+        yield from _ours(part)

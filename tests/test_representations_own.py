@@ -46,7 +46,7 @@ def test_pca_of_images(tmp_path: Path) -> None:
 def test_pca_refuses() -> None:
     """Sizes that make no sense, and data that do not vary enough."""
     with pytest.raises(InputError, match=r"PCA\(components=0\)"):
-        PCA(0)
+        adapt(PCA(0)).fit(ROWS)
     with pytest.raises(InputError, match="only 2 directions"):
         adapt(PCA(3)).fit(ROWS[:3])
     with pytest.raises(InputError, match="only 0 directions"):
@@ -105,9 +105,9 @@ def test_autoencoder_columns_that_never_vary() -> None:
 def test_autoencoder_refuses() -> None:
     pytest.importorskip("torch")
     with pytest.raises(InputError, match=r"Autoencoder\(hidden\[1\]=0\)"):
-        Autoencoder(2, hidden=(3, 0))
+        adapt(Autoencoder(2, hidden=(3, 0))).fit(ROWS)
     with pytest.raises(InputError, match=r"Autoencoder\(latent=1.5\)"):
-        Autoencoder(1.5)  # type: ignore[arg-type]
+        adapt(Autoencoder(1.5)).fit(ROWS)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="no convolutions"):
         adapt(Autoencoder(2, hidden=())).fit(IMAGES)
     with pytest.raises(InputError, match="rows of numbers or images"):
@@ -147,7 +147,7 @@ def test_sentence_embedding() -> None:
         represent(np.array([["a", "b"]]))
     number: Any = 3
     with pytest.raises(InputError, match="a model has a method encode"):
-        SentenceEmbedding(number)
+        adapt(SentenceEmbedding(number))(["a text"])
 
 
 def test_models_of_sentence_transformers(monkeypatch: pytest.MonkeyPatch) -> None:

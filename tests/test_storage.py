@@ -337,7 +337,7 @@ def _stay_here() -> Iterator[None]:
         {"statistic": LSDD(centres=4, regularisation=0.5)},
         {"statistic": MeanShift(direction=(1.0, 2.0))},
         {"statistic": [MMD(Gaussian()), LSDD()]},
-        {"start": "cold", "calibration": "paper"},
+        {"start": "cold", "mode": "paper"},
         {"backend": "numpy", "error": 0.5, "paths": 60},
         pytest.param({"backend": "torch", "device": "cpu"}, marks=needs_torch),
         {"sampler": Independent(), "interval": False},
@@ -360,7 +360,7 @@ def test_options_come_back(options: dict[str, Any], tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"guarantee": 0.6, "ert": 1e4}, {"sampler": Blocks(4, 2)}, {"interval": False}, {"calibration": "fixed"}],
+    [{}, {"guarantee": 0.6, "ert": 1e4}, {"sampler": Blocks(4, 2)}, {"interval": False}, {"mode": "fixed"}],
     ids=str,
 )
 def test_all_of_a_calibration_comes_back(options: dict[str, Any], tmp_path: Path) -> None:

@@ -269,7 +269,7 @@ def test_few_maxima_or_all_alike(beyond: list[float], start: float) -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"guarantee": 0.9}, {"ert": 1e6}, {"calibration": "paper", "paths": 4000}, {"statistic": MMD()}],
+    [{}, {"guarantee": 0.9}, {"ert": 1e6}, {"mode": "paper", "paths": 4000}, {"statistic": MMD()}],
     ids=str,
 )
 def test_rarity_at_the_threshold_is_the_expected_run_time(options: dict[str, object]) -> None:

@@ -71,8 +71,8 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"paths": 0}, r"paths=0 must be a whole number from 1 on; leave it out to have it chosen"),
     ({"paths": 2.5}, r"paths=2\.5 must be a whole number"),
     ({"paths": True}, r"paths=True must be a whole number"),
-    ({"paths": 20, "calibration": "paper"}, r"paths=20 is too few for ert=30: .* Give paths=600 or more"),
-    ({"paths": 20, "calibration": "fixed"}, r"paths=20 is too few for ert=30: .* or mode='steady'"),
+    ({"paths": 20, "mode": "paper"}, r"paths=20 is too few for ert=30: .* Give paths=600 or more"),
+    ({"paths": 20, "mode": "fixed"}, r"paths=20 is too few for ert=30: .* or mode='steady'"),
     ({"paths": 20}, r"paths=20 is too few: .* thresholds would rest on \d\.\d alarms\. Give \d+ or more, or none"),
     ({"sampler": "blocks"}, r"sampler='blocks' is unknown; give 'auto', Independent\(\) or Blocks\(\)"),
     ({"sampler": Blocks}, r"Blocks'> is unknown; give 'auto', Independent\(\) or Blocks\(\)"),
@@ -87,11 +87,11 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
     ({"guarantee": 1}, r"guarantee=1 must lie between 0\.5 and 0\.999"),
     ({"guarantee": "high"}, r"guarantee='high' is a str; it must be a number"),
     ({"guarantee": 0.9, "interval": False}, r"A guarantee needs interval=True: it is the interval that says how far"),
-    ({"guarantee": 0.9, "calibration": "fixed"}, r"guarantee=0\.9: mode='fixed' makes no promise"),
+    ({"guarantee": 0.9, "mode": "fixed"}, r"guarantee=0\.9: mode='fixed' makes no promise"),
     ({"guarantee": 0.99, "ert": 1e9}, r"guarantee=0\.99 cannot be given for ert=1e\+09: .*larger reference"),
     ({"start": "hot"}, r"start='hot' is unknown; choose one of 'warm', 'cold'"),
     ({"start": None}, r"start=None is unknown; choose one of"),
-    ({"calibration": "magic"}, r"calibration='magic' is unknown; choose one of 'steady', 'paper', 'fixed'"),
+    ({"mode": "magic"}, r"mode='magic' is unknown; choose one of 'steady', 'paper', 'fixed'"),
     ({"backend": "jax"}, r"backend='jax' is unknown; choose one of 'auto', 'numba', 'torch', 'numpy'"),
     ({"device": "gpu"}, r"device='gpu' is unknown; choose 'cpu', 'cuda', or 'cuda:0'"),
     ({"backend": "numba", "device": "cuda"}, r"backend='numba' runs on the CPU, not on 'cuda'"),
@@ -161,16 +161,17 @@ STATISTICS: list[tuple[Callable[[], object], str]] = [
     (lambda: MeanShift(direction=[]), r"MeanShift\(direction=\[\]\)"),
     (lambda: MeanShift(direction=_any("up")), r"MeanShift\(direction='up'\)"),
     (lambda: Custom(_any(3)), r"Custom\(function=3\): give a function D\(X, Y\)"),
-    (lambda: fitted(MeanShift(direction=[1.0])), r"has 1 numbers for a reference of 2 columns; give one number per"),
-    (lambda: fitted(LSDD(centres=49)), r"60 points is too small .* besides the 49 that the statistic sets aside"),
+    (lambda: MeanShift(direction=[1.0]), r"has 1 numbers for a reference of 2 columns; give one number per"),
+    (lambda: LSDD(centres=49), r"60 points is too small .* besides the 49 that the statistic sets aside"),
 ]
 
 
 @pytest.mark.parametrize(("make", "message"), STATISTICS, ids=[message for _, message in STATISTICS])
 def test_statistics(make: Callable[[], object], message: str) -> None:
-    """A statistic refuses what can be no option of it, with the value."""
+    """A fit refuses what can be no option of a statistic, with the value; constructors only keep it."""
+    made = make()
     with pytest.raises(InputError, match=message):
-        make()
+        fitted(MMD(made) if isinstance(made, Gaussian) else made)
 
 
 # References
@@ -300,7 +301,7 @@ def test_one_column() -> None:
 def test_the_fewest_points(statistic: Any) -> None:
     """Twice the window and two, no more."""
     for window in (2, 5):
-        detector = fitted(statistic, ROWS[: 2 * window + 2], window=window, paths=600)
+        detector = fitted(statistic, ROWS[: 2 * window + 2], window=window, paths=600, reset_on_alarm=False)
         assert np.isfinite(detector.update_many(ROWS).statistic).all()
         with pytest.raises(InputError, match=f"at least {2 * window + 2} are needed"):
             fitted(statistic, ROWS[: 2 * window + 1], window=window)
@@ -345,7 +346,7 @@ def test_few_distinct_values(copies: int, discrete: bool, kind: str) -> None:
 def test_constant_columns(statistic: Any, constant: float) -> None:
     """A column that never moved is no error and no noise, and is heard when it moves."""
     reference = np.column_stack([ROWS, np.full(60, constant)])
-    with_column, without = fitted(statistic, reference), fitted(statistic)
+    with_column, without = (fitted(statistic, rows, reset_on_alarm=False) for rows in (reference, ROWS))
     np.testing.assert_allclose(with_column.thresholds_, without.thresholds_, rtol=1e-5)
     quiet, same = with_column.update_many(reference[:30]), without.update_many(ROWS[:30])
     np.testing.assert_allclose(quiet.statistic, same.statistic, rtol=1e-4, atol=1e-6)
@@ -358,7 +359,7 @@ def test_constant_columns(statistic: Any, constant: float) -> None:
 @pytest.mark.parametrize("value", [0.0, 0.1, 1e6])
 def test_all_points_equal(statistic: Any, value: float) -> None:
     """Where a scale is given, or none is needed, a reference of one value rings as soon as there is another."""
-    detector = fitted(statistic, np.full((60, 2), value))
+    detector = fitted(statistic, np.full((60, 2), value), reset_on_alarm=False)
     quiet = detector.update_many(np.full((20, 2), value))
     assert np.isfinite(quiet.statistic).all()
     # (MMD is unbiased: a single new point in the window does not show.)
@@ -371,7 +372,7 @@ def test_an_expected_run_time_that_allows_no_quiet_start(monkeypatch: pytest.Mon
     monkeypatch.setattr("tocsin._detector.fitting.Simulation", BelowEverything)
     with pytest.raises(InputError, match=r"3 windows .* rang at once.*ert=30 is too small.*start='cold'"):
         fitted()
-    assert fitted(start="cold").update_many(ROWS[:10]).alarm[4:].all()
+    assert fitted(start="cold", reset_on_alarm=False).update_many(ROWS[:10]).alarm[4:].all()
 
 
 class BelowEverything(Simulation):

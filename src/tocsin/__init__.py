@@ -11,13 +11,14 @@ from tocsin._common.errors import (
     TocsinError,
 )
 from tocsin._detector.detector import Detector
+from tocsin._explain.result import Explanation
 from tocsin._samplers import Blocks, Independent
 from tocsin._state.outcomes import Outcome, Outcomes
 from tocsin._statistics import LSDD, MMD, Custom, Landmarks, MeanShift
 from tocsin._statistics.base import Channel
 from tocsin._statistics.kernels import Gaussian
 from tocsin._streams.bank import DetectorBank
-from tocsin._streams.fleet import Fleet
+from tocsin._streams.fleet import Fleet, FleetAlarm, Refused, Step
 
 __all__ = [
     "LSDD",
@@ -29,7 +30,9 @@ __all__ = [
     "DependenceWarning",
     "Detector",
     "DetectorBank",
+    "Explanation",
     "Fleet",
+    "FleetAlarm",
     "Gaussian",
     "Independent",
     "InputError",
@@ -40,6 +43,8 @@ __all__ = [
     "Outcome",
     "Outcomes",
     "ReferenceWarning",
+    "Refused",
+    "Step",
     "StorageError",
     "TocsinError",
 ]

@@ -26,6 +26,14 @@ CLUSTER = typer.Option(
     help="The address of a Dask scheduler, such as tcp://host:8786, on whose workers to compute. It changes nothing in "
     "the result, nor do workers that die. Needs 'tocsin[dask]', there too.",
 )
+BACKEND = typer.Option(
+    metavar="NAME",
+    help="What computes: auto, numba (CPUs), torch (GPUs, and CPUs to compare) or numpy (slow, to be read).",
+)
+DEVICE = typer.Option(
+    metavar="NAME",
+    help="Where torch computes: cpu, cuda, cuda:0, ... Default: a GPU, if PyTorch sees one.",
+)
 JSON = typer.Option("--json", help="Answer in JSON.")
 
 TROUBLE = 2

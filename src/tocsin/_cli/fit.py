@@ -16,6 +16,7 @@ from tocsin._cli import common, describe, reading
 from tocsin._cli.spelling import spelled
 from tocsin._common.errors import InputError, ReferenceWarning
 from tocsin._common.wording import counted
+from tocsin._compute import Backend
 from tocsin._compute.arrays import Array
 from tocsin._data import validation
 from tocsin._data.tables import OTHERS, Kind, Table
@@ -73,9 +74,6 @@ Begin = typer.Option(help="'warm' tests from the first observation on, 'cold' on
 Error = typer.Option(metavar="X", help="Monte Carlo error of the false alarm rate to calibrate to.")
 Paths = typer.Option(metavar="N", help="Streams to simulate. Default: as many as --error asks for.")
 Seed = typer.Option(metavar="N", help="Whole number for reproducible thresholds. Default: a fresh one, kept in FILE.")
-Device = typer.Option(
-    metavar="NAME", help="Where to compute: cpu, cuda, cuda:0, ... Default: a GPU, if PyTorch is there and sees one."
-)
 Workers = typer.Option(metavar="N", help="Threads; their number changes nothing in the result. Default: all cores.")
 
 
@@ -102,7 +100,8 @@ def command(
     seed: Annotated[int | None, Seed] = None,
     workers: Annotated[int | None, Workers] = None,
     cluster: Annotated[str | None, common.CLUSTER] = None,
-    device: Annotated[str | None, Device] = None,
+    backend: Annotated[Backend, common.BACKEND] = "auto",
+    device: Annotated[str | None, common.DEVICE] = None,
     as_json: Annotated[bool, common.JSON] = False,
 ) -> None:
     """Learn what normal looks like, and set the thresholds.
@@ -135,6 +134,7 @@ def command(
         error=error,
         paths=paths,
         seed=seed,
+        backend=backend,
         device=device,
     )
     table, labels = _read(reference, common.names(columns), groups)
@@ -142,7 +142,7 @@ def command(
         warnings.simplefilter("always", ReferenceWarning)
         detector.fit(table, groups=labels, workers=workers, cluster=cluster)
     if device != "cpu":
-        detector.set_params(device=None)  # so that the file can be read on other machines
+        detector.set_params(backend="auto", device=None)  # so that the file can be read on other machines
     detector.save(output)
     notes = [*_warned(caught), *_notes(detector, len(table))]
     if as_json:

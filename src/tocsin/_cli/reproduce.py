@@ -12,9 +12,8 @@ import typer
 from rich.markdown import Markdown
 
 from tocsin._cli import common
-from tocsin._cli.spelling import FLAGS
 from tocsin._common.errors import InputError
-from tocsin._compute import Backend, load
+from tocsin._compute import Backend
 from tocsin._experiments.base import Options
 from tocsin._experiments.catalogue import EXPERIMENTS, GROUPS
 from tocsin._experiments.laboratory import Laboratory
@@ -38,13 +37,10 @@ Seed = typer.Option(metavar="N", help="Another seed gives another sample of conf
 Workers = typer.Option(metavar="N", help="Processes; their number changes nothing in the results. Default: all cores.")
 Fresh = typer.Option("--fresh", help="Measure everything again instead of going on from the ledger.")
 DrawOnly = typer.Option("--draw-only", help="Measure nothing: draw again from the tables in FOLDER.")
-Computes = typer.Option(
-    metavar="NAME", help="numba (CPUs), torch (a GPU, if there is one, shared by all workers) or numpy (slow)."
-)
 Data = typer.Option(metavar="FOLDER", help="Images for 'imaging': a copy of Camelyon17-WILDS, or the BreaKHis tiles.")
 
 
-@common.short_errors(FLAGS | {"backend": "--backend"})
+@common.short_errors()
 def command(
     name: Annotated[str, Name],
     output: Annotated[Path | None, Output] = None,
@@ -55,7 +51,8 @@ def command(
     fresh: Annotated[bool, Fresh] = False,
     draw_only: Annotated[bool, DrawOnly] = False,
     data: Annotated[Path | None, Data] = None,
-    backend: Annotated[Backend, Computes] = "numba",
+    backend: Annotated[Backend, common.BACKEND] = "numba",
+    device: Annotated[str | None, common.DEVICE] = None,
     as_json: Annotated[bool, common.JSON] = False,
 ) -> None:
     """placeholder"""
@@ -69,8 +66,7 @@ def command(
     if any(EXPERIMENTS[each].has_figures for each in names):
         require_matplotlib()  # told before hours of work, not after
     output = output or Path("reproduced-quick" if quick else "reproduced")
-    load(backend)  # what is missing is told now
-    laboratory = Laboratory(output, workers=workers, cluster=cluster, fresh=fresh, backend=backend)
+    laboratory = Laboratory(output, workers=workers, cluster=cluster, fresh=fresh, backend=backend, device=device)
     for each in names:
         began = time.perf_counter()
         experiment = EXPERIMENTS[each]

@@ -13,7 +13,7 @@ FLAGS = {
     "LSDD.width": "--width",
     "Landmarks.count": "--landmarks",
     "approximation": "--landmarks",
-    "mode": "--mode",
+    "backend": "--backend",
     "cluster": "--cluster",
     "columns": "--columns",
     "data": "--data",
@@ -26,6 +26,7 @@ FLAGS = {
     "guarantee": "--guarantee",
     "interval": "--interval",
     "kinds": "--kinds",
+    "mode": "--mode",
     "paths": "--paths",
     "sampler": "--sampler",
     "seed": "--seed",
@@ -38,9 +39,6 @@ FLAGS = {
 
 WORDS = {"": "", "Blocks()": "blocks", "Independent()": "independent", "Landmarks(...)": ""}
 """For values that are objects in Python, and for none."""
-
-INSTEAD = {"backend='numba'": "--device cpu", "backend='torch'": "TOCSIN_BACKEND=torch"}
-"""For options without a flag, where another does the same."""
 
 NUMBER = re.compile(r"[-+.\de]+")
 """One that is told with a few digits."""
@@ -55,7 +53,7 @@ def spelled(option: Option, flags: Mapping[str, str] = FLAGS) -> str:
     flag = flags.get(f"{option.of}.{option.name}" if option.of else option.name)
     value = _typed(option.value)
     if flag is None or value is None:
-        return INSTEAD.get(str(option), f"{option} (in Python)")
+        return f"{option} (in Python)"
     return f"{flag} {value}".rstrip()
 
 

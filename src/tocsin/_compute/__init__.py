@@ -31,7 +31,7 @@ Backend = Literal["auto", "numba", "torch", "numpy"]
 
 DRIVERS = ("libcuda.so.1", "nvcuda.dll")
 
-VARIABLE = "TOCSIN_BACKEND"
+BACKEND_VARIABLE, DEVICE_VARIABLE = "TOCSIN_BACKEND", "TOCSIN_DEVICE"
 
 
 class LazyFunctions:
@@ -86,12 +86,13 @@ def load(backend: Backend, device: str | None = None) -> Functions:
     """The hot functions; what they need is imported when the first of them is called, and nowhere earlier.
 
     device: for 'torch' and 'auto': 'cpu', 'cuda', 'cuda:0', ...; None for a GPU if there is one.
-    The environment variable TOCSIN_BACKEND, if it is set, is what 'auto' stands for.
+    The environment variable TOCSIN_BACKEND, if it is set, is what 'auto' stands for, with TOCSIN_DEVICE for no device.
     """
     given: Part = Option("backend", backend)
-    if backend == "auto" and VARIABLE in os.environ:
-        backend = cast(Backend, os.environ[VARIABLE])
-        given = f"The environment variable {VARIABLE}={backend!r}"
+    if backend == "auto" and BACKEND_VARIABLE in os.environ:
+        backend = cast(Backend, os.environ[BACKEND_VARIABLE])
+        given = f"The environment variable {BACKEND_VARIABLE}={backend!r}"
+        device = os.environ.get(DEVICE_VARIABLE) if device is None else device
     one_of(given, backend, get_args(Backend))
     device = None if device is None else str(device)  # it may be a torch.device
     if device is not None and not (

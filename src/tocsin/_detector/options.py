@@ -24,6 +24,7 @@ def statistics_given(statistic: object) -> list[Statistic]:
                 Option("statistic", each),
                 " is not a statistic; give MMD(), LSDD(), MeanShift(), Custom(D), or a list of these.",
             )
+        each.check()
     if not statistics:
         raise InputError(Option("statistic", []), " names no statistic; leave it out for MMD().")
     return statistics

@@ -18,7 +18,7 @@ from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
 from tocsin._common.errors import InputError, Option, TocsinError
-from tocsin._compute import VARIABLE, Backend, load
+from tocsin._compute import BACKEND_VARIABLE, DEVICE_VARIABLE, Backend, load
 from tocsin._execution.cluster import Cluster
 from tocsin._execution.progress import progress_bar
 from tocsin._execution.threads import OneAtATime, available_cores, one_thread
@@ -39,7 +39,7 @@ class Laboratory:
     cluster: the address of a Dask scheduler, to do the work on its workers instead.
     progress: whether to show bars on standard error; by default, on a terminal.
     fresh: do everything again.
-    backend: what computes. Backends draw random numbers of their own, so each has results of its own.
+    backend, device: what computes, and where. Backends draw random numbers of their own, so each has its own results.
     """
 
     def __init__(
@@ -51,8 +51,11 @@ class Laboratory:
         progress: bool | None = None,
         fresh: bool = False,
         backend: Backend = "numba",
+        device: str | None = None,
     ) -> None:
-        self.folder, self._backend = folder, load(backend).backend
+        self.folder, functions = folder, load(backend, device)
+        self._backend = functions.backend
+        self._computing = {BACKEND_VARIABLE: functions.backend, DEVICE_VARIABLE: functions.device}
         self._workers = workers or len(available_cores())
         self._cluster, self._progress, self._fresh = cluster, progress, fresh
         self._redone: set[str] = set()
@@ -61,7 +64,7 @@ class Laboratory:
     def run(self, experiment: Experiment, options: Options) -> Tables:
         """Measure, and write the tables."""
         self.origins = set()
-        with _environment({VARIABLE: self._backend}):
+        with _environment(self._computing):
             tables = experiment.measure(options, self._perform)
         commits, machines = (", ".join(sorted(set(names))) for names in zip(*self.origins, strict=True))
         for name, table in tables.items():
@@ -105,7 +108,7 @@ class Laboratory:
         """As they come."""
         if self._cluster is not None:
             with Cluster(self._cluster) as cluster:
-                yield from cluster.as_done(OneAtATime(partial(_elsewhere, self._backend)), units)
+                yield from cluster.as_done(OneAtATime(partial(_elsewhere, self._computing)), units)
             return
         if self._workers == 1 or len(units) <= 1:
             for unit in units:
@@ -134,9 +137,9 @@ class Laboratory:
                 pool.shutdown(wait=True, cancel_futures=True)
 
 
-def _elsewhere(backend: str, unit: Unit) -> Done:
+def _elsewhere(computing: dict[str, str], unit: Unit) -> Done:
     """In a process that is not ours, and may have several threads: each piece of work uses one, and our backend."""
-    with _environment({VARIABLE: backend}), one_thread():
+    with _environment(computing), one_thread():
         return _timed(unit)
 
 

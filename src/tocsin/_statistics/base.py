@@ -81,6 +81,9 @@ class Statistic(Protocol):
     @property
     def name(self) -> str: ...
 
+    def check(self) -> None:
+        """Refuse options that make no sense; constructors only keep them."""
+
     @property
     def takes_objects(self) -> bool:
         """Whether observations may be anything, or must be rows of numbers."""

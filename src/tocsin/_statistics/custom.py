@@ -38,7 +38,7 @@ class Custom:
     function: Distance
     label: str = "Custom"
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if not callable(self.function):
             raise InputError(
                 Option("function", self.function, of="Custom"),

@@ -42,19 +42,21 @@ class Gaussian:
     width: float | Sequence[float] | None = None
     factors: Sequence[float] = (1.0,)
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Refuse what cannot be a width."""
         if self.width is not None:
-            object.__setattr__(self, "width", _positive(Option("width", self.width, of="Gaussian")))
-        object.__setattr__(self, "factors", _positive(Option("factors", self.factors, of="Gaussian")))
+            _positive(Option("width", self.width, of="Gaussian"))
+        _positive(Option("factors", self.factors, of="Gaussian"))
 
     def widths(self, points: Float64Array, rng: np.random.Generator) -> tuple[float, ...]:
         """The widths for this reference, widest first."""
         if self.width is not None:
-            widths = self.width
+            widths = _positive(Option("width", self.width, of="Gaussian"))
         else:
             median = median_distance(points, rng)
-            widths = tuple(median * factor for factor in self.factors)
-        return tuple(sorted(widths, reverse=True))  # type: ignore[arg-type]
+            factors = _positive(Option("factors", self.factors, of="Gaussian"))
+            widths = tuple(median * factor for factor in factors)
+        return tuple(sorted(widths, reverse=True))
 
 
 def median_distance(points: Float64Array, rng: np.random.Generator) -> float:

@@ -61,12 +61,12 @@ class Landmarks:
 
     count: int = 1000
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
+        """Refuse what is no number of landmarks."""
         if not is_whole(self.count, 1):
             raise InputError(
                 Option("count", self.count, of="Landmarks"), ": at least one landmark is needed, a whole number."
             )
-        object.__setattr__(self, "count", int(self.count))
 
     def holds_out(self, count: int) -> int:
         """How many of `count` reference points are landmarks: always as many as were asked for."""
@@ -79,7 +79,7 @@ class Landmarks:
                 Option("approximation", ...),
                 " out: on small references the exact statistic costs little.",
             )
-        return self.count
+        return int(self.count)
 
 
 class PreparedLandmarks(PreparedGaussian):

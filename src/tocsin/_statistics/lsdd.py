@@ -48,7 +48,7 @@ class LSDD:
     width: float | None = None
     regularisation: float | None = None
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if self.centres is not None and not is_whole(self.centres, 1):
             raise InputError(
                 Option("centres", self.centres, of="LSDD"), ": at least one centre is needed, a whole number, or None."

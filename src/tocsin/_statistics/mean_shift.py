@@ -28,17 +28,16 @@ class MeanShift:
 
     direction: Sequence[float] | None = None
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         if self.direction is not None:
             try:
-                direction = tuple(float(value) for value in np.atleast_1d(np.asarray(self.direction, dtype=np.float64)))
+                direction = np.atleast_1d(np.asarray(self.direction, dtype=np.float64))
             except (TypeError, ValueError):
-                direction = ()
-            if not all(np.isfinite(direction)) or not any(direction):
+                direction = np.zeros(1)
+            if direction.ndim > 1 or not np.isfinite(direction).all() or not direction.any():
                 raise InputError(
                     Option("direction", self.direction, of="MeanShift"), ": a direction has finite numbers, not all 0."
                 )
-            object.__setattr__(self, "direction", direction)
 
     @property
     def name(self) -> str:
@@ -65,13 +64,14 @@ class MeanShift:
             # is then a change of its own size.
             constant = deviation <= 1e-12 * np.abs(points).max(0)
             return 1 / np.where(constant, 1.0, deviation)
-        if len(self.direction) != points.shape[1]:
+        direction = np.atleast_1d(np.asarray(self.direction, dtype=np.float64))
+        if len(direction) != points.shape[1]:
             raise InputError(
                 Option("direction", ..., of="MeanShift"),
-                f" has {len(self.direction)} numbers for a reference of {points.shape[1]} columns; give one number per "
+                f" has {len(direction)} numbers for a reference of {points.shape[1]} columns; give one number per "
                 "column.",
             )
-        return np.array(self.direction)
+        return direction
 
     def _features(self, weights: Float64Array) -> Features:
         signed = self.direction is not None

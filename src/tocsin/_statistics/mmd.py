@@ -41,7 +41,7 @@ class MMD:
     kernel: Gaussian | Kernel | None = None
     approximation: Landmarks | None = None
 
-    def __post_init__(self) -> None:
+    def check(self) -> None:
         function = callable(self.kernel) and not isinstance(self.kernel, type)
         if not (self.kernel is None or isinstance(self.kernel, Gaussian) or function):
             raise InputError(
@@ -55,6 +55,10 @@ class MMD:
                 Option("approximation", self.approximation, of="MMD"),
                 ": give Landmarks(...), or None to compare observations with all reference points.",
             )
+        if isinstance(self.kernel, Gaussian):
+            self.kernel.check()
+        if self.approximation is not None:
+            self.approximation.check()
         if self.approximation is not None and self.takes_objects:
             raise InputError(
                 Option("approximation", Code("Landmarks(...)"), of="MMD"),

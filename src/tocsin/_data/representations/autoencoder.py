@@ -59,19 +59,15 @@ class Autoencoder(Learner):
     device: str = "cpu"
     kind = "autoencoder"
 
-    def __post_init__(self) -> None:
-        if self.hidden is not None:
-            layers = tuple(np.atleast_1d(np.asarray(self.hidden)).tolist())
-            check_sizes("Autoencoder", **{f"hidden[{i}]": size for i, size in enumerate(layers)})
-            object.__setattr__(self, "hidden", layers)
-        check_sizes("Autoencoder", latent=self.latent, epochs=self.epochs)
-
     def fit(self, batch: object, seed: int = 0, progress: bool | None = None) -> Encoder:
         """Train on these observations, and keep the encoder."""
+        layers = None if self.hidden is None else tuple(np.atleast_1d(np.asarray(self.hidden)).tolist())
+        check_sizes("Autoencoder", **{f"hidden[{i}]": size for i, size in enumerate(layers or ())})
+        check_sizes("Autoencoder", latent=self.latent, epochs=self.epochs)
         torch = load_torch()
         values = _channels_first(finite_numbers(batch))
         shape = values.shape[1:]
-        hidden = tuple((LAYERS if len(shape) == 1 else CHANNELS) if self.hidden is None else self.hidden)
+        hidden = (LAYERS if len(shape) == 1 else CHANNELS) if layers is None else layers
         if not hidden and len(shape) > 1:
             raise InputError("Autoencoder(hidden=()) has no convolutions for images; flatten them, or name some.")
         axes = 0 if len(shape) == 1 else (0, 2, 3)

@@ -34,11 +34,9 @@ class PCA(Learner):
     whiten: bool = False
     kind = "pca"
 
-    def __post_init__(self) -> None:
-        check_sizes("PCA", components=self.components)
-
     def fit(self, batch: object, seed: int = 0, progress: bool | None = None) -> Projection:
         """The directions of these observations, by a singular value decomposition."""
+        check_sizes("PCA", components=self.components)
         rows = _flat(finite_numbers(batch))
         mean = rows.mean(0)
         _, spreads, axes = np.linalg.svd(rows - mean, full_matrices=False)

@@ -30,17 +30,17 @@ class SentenceEmbedding(Step):
     kind = "sentence embedding"
 
     def __init__(self, model: str | Encodes) -> None:
-        if not isinstance(model, str) and not callable(getattr(model, "encode", None)):
-            raise InputError(
-                f"SentenceEmbedding({type(model).__name__}): a model has a method encode(list of str) that gives one "
-                "row of numbers per text; or give the name of a model of sentence-transformers."
-            )
         self.model = model
 
     @cached_property
     def encoder(self) -> Encodes:
         """The model, loaded."""
         if not isinstance(self.model, str):
+            if not callable(getattr(self.model, "encode", None)):
+                raise InputError(
+                    f"SentenceEmbedding({type(self.model).__name__}): a model has a method encode(list of str) that "
+                    "gives one row of numbers per text; or give the name of a model of sentence-transformers."
+                )
             return self.model
         try:
             library = importlib.import_module("sentence_transformers")

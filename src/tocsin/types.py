@@ -1,0 +1,10 @@
+"""Types of what calls return, to read about and to annotate with; those that people meet most are in `tocsin`."""
+
+from tocsin._calibration.tail import RateCurve, Tail
+from tocsin._calibration.uncertainty import Errors
+from tocsin._common.errors import Option
+from tocsin._data.intake import Intake
+from tocsin._explain.result import Began, Example, Facts, Moved
+from tocsin._statistics.base import Statistic
+
+__all__ = ["Began", "Errors", "Example", "Facts", "Intake", "Moved", "Option", "RateCurve", "Statistic", "Tail"]
