@@ -54,7 +54,7 @@ def fitted(case: str = "one channel", backend: Backend = "numba", **options: Any
 @pytest.mark.parametrize("case", CASES)
 def test_streams_are_detectors(case: str, backend: Backend) -> None:
     """Once what a run began with has left the windows, a stream has the statistics of a detector that sees it alone."""
-    detector = fitted(case, backend)
+    detector = fitted(case, backend, reset_on_alarm=False)
     bank, widest = DetectorBank(detector, 4), detector.windows_[-1]
     rng = np.random.default_rng(0)
     streams = rng.normal(size=(widest + 12, 4, detector.reference_.shape[1]))
@@ -86,7 +86,7 @@ def test_some_streams(backend: Backend) -> None:
 
 
 def test_reset() -> None:
-    bank = DetectorBank(fitted(ert=3000), 5)
+    bank = DetectorBank(fitted(ert=3000, reset_on_alarm=False), 5)
     away = np.random.default_rng(0).normal(size=(30, 5, 3)) + 4 * np.array([0, 1, 0, 1, 0])[:, None]
     for step in away:
         bank.update(step)
@@ -95,12 +95,30 @@ def test_reset() -> None:
     bank.reset([1])
     assert bank.alarms.tolist() == [False, False, False, True, False]
     assert (bank.time.tolist(), bank.run.tolist()) == ([31, 0, 31, 31, 31], [0, 1, 0, 0, 0])
-    outcomes = bank.update(away[0])
-    assert outcomes.alarm[3]
-    assert bank.time[3] == 0
+    assert bank.update(away[0]).alarm[3]
     bank.reset()
     assert not bank.alarms.any()
-    assert bank.run.tolist() == [1, 2, 1, 2, 1]
+    assert bank.run.tolist() == [1, 2, 1, 1, 1]
+
+
+def test_an_alarm_ends_a_run() -> None:
+    """That of the stream alone: its next observation begins a new one, as `reset` would, and no other does."""
+    bank, twin = (DetectorBank(fitted(ert=3000), 5) for _ in range(2))
+    away = np.random.default_rng(0).normal(size=(40, 5, 3)) + 4 * np.array([0, 1, 0, 1, 0])[:, None]
+    for step in away:
+        if twin.alarms.any():
+            twin.reset(np.flatnonzero(twin.alarms))
+        outcomes, expected = bank.update(step), twin.update(step)
+        np.testing.assert_array_equal(outcomes.statistic, expected.statistic)
+        np.testing.assert_array_equal(bank.alarms, outcomes.alarm)
+        np.testing.assert_array_equal(bank.time, outcomes.time)
+    assert bank.run[[1, 3]].min() > 2
+    assert bank.run[[0, 2, 4]].max() == 0
+    while not bank.alarms[1]:
+        bank.update(away[0, 1:2], [1])
+    run = bank.run.copy()
+    bank.update(away[0, 0:1], [0])
+    np.testing.assert_array_equal(bank.run, run)
 
 
 def test_saved_banks_go_on(tmp_path: Path) -> None:
@@ -173,7 +191,7 @@ def test_a_promise_for_one_stream_is_its_own() -> None:
 @pytest.mark.filterwarnings("ignore::tocsin.ReferenceWarning")
 def test_streams_break_ties_each_for_itself() -> None:
     """Streams that see the same have the same statistic, but for coins of their own."""
-    detector = fitted("discrete")
+    detector = fitted("discrete", reset_on_alarm=False)
     bank, normaliser = DetectorBank(detector, 40), detector._ready().normaliser
     for row in np.random.default_rng(0).integers(0, 2, (detector.windows_[-1] + 3, 1)):
         outcomes = bank.update(np.tile(row, (40, 1)))
@@ -318,7 +336,7 @@ def test_a_promise_has_two_parts() -> None:
     assert DetectorBank(detector, 3, for_all=3).calibration_.ert == pytest.approx(3 * detector.ert, rel=0.02)
     both = DetectorBank(detector, 3, ert=250, for_all=12)
     assert both.calibration_.ert == pytest.approx(12 * 250, rel=0.01)
-    assert "once in 250 observations of each of 12 streams together (2995 of one)" in repr(both)
+    assert "once in 250 observations of each of 12 streams together (2994 of one)" in repr(both)
 
 
 def test_landmarks_in_a_bank() -> None:

@@ -92,7 +92,7 @@ def test_a_message_is_told_in_several_ways() -> None:
         (Option("count", 90, of="Landmarks"), "Landmarks(count=90)", "--landmarks 90"),
         (Option("width", (1, -2.5), of="Gaussian"), "Gaussian(width=(1, -2.5))", "--width 1,-2.5"),
         (Option("approximation", Code("Landmarks(...)")), "approximation=Landmarks(...)", "--landmarks"),
-        (Option("backend", "numba"), "backend='numba'", "--device cpu"),
+        (Option("backend", "numba"), "backend='numba'", "--backend numba"),
         (Option("kernel", ..., of="MMD"), "MMD(kernel=...)", "MMD(kernel=...) (in Python)"),
         (Option("sampler", Blocks(3)), f"sampler={Blocks(3)!r}", f"sampler={Blocks(3)!r} (in Python)"),
         (Option("paths", None), "paths=None", "paths=None (in Python)"),

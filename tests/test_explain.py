@@ -12,6 +12,7 @@ import pytest
 
 from tocsin import LSDD, MMD, Blocks, Custom, Detector, Independent, InputError, MeanShift
 from tocsin._compute.arrays import Float64Array
+from tocsin._detector.base import altered
 from tocsin._explain import alarm as alarm_module
 from tocsin._explain.contributions import column_contributions
 from tocsin._explain.onset import Onset, find_onset
@@ -103,7 +104,7 @@ def test_nothing_changes(tmp_path: Path) -> None:
 
 def test_observations_after_the_alarm_help() -> None:
     """The alarm is still the one that is explained; when it is forgotten, that is told."""
-    detector = rang(MMD(), start="cold")
+    detector = altered(rang(MMD(), start="cold"), resets=False)
     alarm = detector.alarm
     detector.update_many(SHIFTED[:5])
     before, explanation = rang(MMD(), start="cold").explain(), detector.explain()
@@ -205,8 +206,9 @@ def test_gaps_are_told_as_such(kind: str, before: float, after: float, how: str)
         gone = rng.random(count) < missing
         return [{"age": None if gap else age, "flow": float(rng.normal())} for age, gap in zip(ages, gone, strict=True)]
 
-    detector = Detector(200, window=25, interval=False, sampler=Independent(), paths=500, seed=1)
-    detector.fit(rows(400, before), progress=False)
+    detector = Detector(
+        200, window=25, interval=False, sampler=Independent(), reset_on_alarm=False, paths=500, seed=1
+    ).fit(rows(400, before), progress=False)
     detector.update_until_alarm(rows(300, after))
     detector.update_many(rows(10, after))
     (moved,) = detector.explain().changed
@@ -234,8 +236,9 @@ def test_recent_points(kind: str) -> None:
     rng = np.random.default_rng(0)
     points: Any = rng.normal(size=(100, 2)) if kind == "rows" else ["a" * int(n) for n in rng.integers(1, 9, 100)]
     statistic = MMD() if kind == "rows" else MMD(alike)
-    detector = Detector(50, statistic, window=3, interval=False, sampler=Independent(), paths=300, seed=1)
-    detector.fit(points, progress=False)
+    detector = Detector(
+        50, statistic, window=3, interval=False, sampler=Independent(), reset_on_alarm=False, paths=300, seed=1
+    ).fit(points, progress=False)
     assert len(detector.recent) == 0
     stream = points[:10].copy()
     detector.update_many(stream[:2])
@@ -298,14 +301,14 @@ def test_what_explanations_learn_is_shared_and_travels() -> None:
     """A detector that has explained can still be copied, pickled and saved, and explains the next alarm alike."""
     rng = np.random.default_rng(0)
     points, rows = rng.normal(size=(300, 3)), rng.normal([0, 0, 3], size=(12, 3))
-    detector = Detector(100, window=10, seed=1, interval=False).fit(points, progress=False)
+    detector = Detector(100, window=10, reset_on_alarm=False, seed=1, interval=False).fit(points, progress=False)
     detector.update_many(rows)
     first = detector.explain()
     again = pickle.loads(pickle.dumps(detector))
     assert str(again.explain()) == str(first) == str(detector.explain())
     detector.reset()
     detector.update_many(rows)
-    fresh = Detector(100, window=10, seed=1, interval=False).fit(points, progress=False)
+    fresh = Detector(100, window=10, reset_on_alarm=False, seed=1, interval=False).fit(points, progress=False)
     fresh.reset()
     fresh.update_many(rows)
     assert str(detector.explain()) == str(fresh.explain())

@@ -67,7 +67,7 @@ def test_tensors_are_arrays(expected: Detector) -> None:
     half = torch.tensor(NUMBERS).bfloat16()
     start(expected)
     assert np.isfinite(expected.update_many(half).statistic).all()
-    assert expected.update(half[0]).time == 101
+    assert np.isfinite(expected.update(half[0]).statistic)
 
 
 @pytest.mark.parametrize("bad", [{"a": 1.0}, [np.nan, 1.0], "text", [1.0], [None, 1.0]])

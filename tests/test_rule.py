@@ -15,7 +15,7 @@ from backends import with_torch
 from tocsin import MMD, Detector, DetectorBank, Fleet, Gaussian
 from tocsin._compute import Backend, load
 from tocsin._compute.arrays import Float64Array, Int64Array
-from tocsin._state import ALONE
+from tocsin._state import ALONE, Start
 
 
 def numbers(*values: int) -> Int64Array:
@@ -83,12 +83,13 @@ def test_the_rule(backend: Backend, channels: int, grid: float) -> None:
 
 
 @pytest.mark.parametrize("start", ["warm", "cold"])
-def test_one_stream_of_many_and_one_alone(start: str) -> None:
+def test_one_stream_of_many_and_one_alone(start: Start) -> None:
     """Bank and fleet ring by the rule of a detector: the same outcomes, less coins of their own, up to float32."""
     rng = np.random.default_rng(0)
     reference, stream = rng.normal(size=(200, 2)), rng.normal(1, size=(40, 2))
-    detector = Detector(100, MMD(Gaussian()), window=8, start=start, paths=500, interval=False, seed=3)  # type: ignore[arg-type]
-    detector.fit(reference)
+    detector = Detector(
+        100, MMD(Gaussian()), window=8, start=start, reset_on_alarm=False, paths=500, interval=False, seed=3
+    ).fit(reference)
     alone = detector.update_many(stream)
     bank, fleet = DetectorBank(detector, 1), Fleet(detector, rest=None)
     stepped = [bank.update(row[None])[0] for row in stream]

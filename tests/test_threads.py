@@ -29,7 +29,7 @@ def eager_switches() -> Iterator[None]:
 
 def made() -> Detector:
     rng = np.random.default_rng(0)
-    detector = Detector(1e4, MMD(Gaussian()), window=(4, 10), paths=300, interval=False, seed=1)
+    detector = Detector(1e4, MMD(Gaussian()), window=(4, 10), reset_on_alarm=False, paths=300, interval=False, seed=1)
     return detector.fit(rng.normal(size=(200, 2)))
 
 

@@ -457,6 +457,8 @@ def test_a_file_is_followed_until_a_signal(
     for rows in (0, 120, 160, 160):
         detector = Detector.load(file)
         detector.update_many(STREAM[:rows])
+        if detector.alarm is not None:
+            detector.reset()
         places.append((detector.run, detector.time))
     log.write_text("x,y\n")
     stops = iter([QUIET - 7, QUIET + 13, QUIET + 30])

@@ -116,7 +116,8 @@ class LSDDInc(Watcher[LSDDIncThreshold]):
                 f"values beyond it. Give paths={math.ceil(FEWEST_BEYOND * ert)} or more."
             )
         rng = np.random.default_rng(seed)
-        width = LSDD(width=self.width).width or median_distance(points, rng)
+        LSDD(width=self.width).check()
+        width = self.width or median_distance(points, rng)
 
         centres = points[rng.choice(len(points), 2 * window, replace=False)]
         products = bumps_products(centres, width)

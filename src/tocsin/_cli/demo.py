@@ -19,8 +19,8 @@ from tocsin._state.outcomes import Outcomes
 
 SEED = 0
 ERT = 5000
-REFERENCE, BEFORE, AFTER = 1000, 400, 400
-"""Readings of the reference, and of the stream before and after the change."""
+REFERENCE, BEFORE, AFTER, QUIET = 1000, 400, 400, 10_000
+"""Readings of the reference, of the stream before and after the change, and of a stream without one."""
 
 NEXT_IN_PYTHON = f"""
     import tocsin
@@ -30,18 +30,17 @@ NEXT_IN_PYTHON = f"""
         outcome = detector.update(x)
         if outcome.alarm:
             print(detector.explain())    # when it began, which columns changed, examples
-            detector.reset()
 """
 
 NEXT_IN_A_SHELL = f"""
-    tocsin demo --files .                                    # writes reference.csv and stream.csv
+    tocsin demo --files .                                    # writes reference.csv, stream.csv and quiet.csv
     tocsin fit reference.csv -o pump.tocsin --ert {ERT}
     tocsin watch pump.tocsin stream.csv
     tocsin report pump.tocsin stream.csv -o report.html      # every alarm explained, on one page
     cat stream.csv | tocsin watch pump.tocsin -              # each row as it arrives
 """
 
-Files = typer.Option("--files", metavar="FOLDER", help="Write the data there, as reference.csv and stream.csv.")
+Files = typer.Option("--files", metavar="FOLDER", help="Write the data there: reference.csv, stream.csv, quiet.csv.")
 
 
 @common.short_errors()
@@ -59,7 +58,7 @@ def command(files: Annotated[Path | None, Files] = None) -> None:
     reference = _pump(rng, REFERENCE, together=0.9)
     stream = np.concatenate([_pump(rng, BEFORE, together=0.9), _pump(rng, AFTER, together=0.0)])
     if files is not None:
-        _write(files, reference, stream)
+        _write(files, {"reference": reference, "stream": stream, "quiet": _pump(rng, QUIET, together=0.9)})
         return
 
     out = common.console()
@@ -98,7 +97,6 @@ def _watch_until_change_is_found(detector: Detector, stream: Float64Array) -> Ou
     """Up to the first alarm after the change, which then can be explained."""
     pieces = [detector.update_until_alarm(stream)]
     while (seen := sum(map(len, pieces))) <= BEFORE:
-        detector.reset()
         pieces.append(detector.update_until_alarm(stream[seen:]))
     return Outcomes.join(pieces)
 
@@ -110,10 +108,11 @@ def _pump(rng: np.random.Generator, count: int, together: float) -> Float64Array
     return np.column_stack([50 + 4 * flow, 20 + 3 * pressure])
 
 
-def _write(folder: Path, reference: Float64Array, stream: Float64Array) -> None:
+def _write(folder: Path, tables: dict[str, Float64Array]) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    for name, rows in (("reference.csv", reference), ("stream.csv", stream)):
-        common.must_be_writable(folder / name)
-        np.savetxt(folder / name, rows, fmt="%.4f", delimiter=",", header="flow,pressure", comments="")
-        typer.echo(f"{folder / name}: {len(rows):,} rows")
+    for name, rows in tables.items():
+        file = folder / f"{name}.csv"
+        common.must_be_writable(file)
+        np.savetxt(file, rows, fmt="%.4f", delimiter=",", header="flow,pressure", comments="")
+        typer.echo(f"{file}: {len(rows):,} rows")
     typer.echo(f"The change comes after row {BEFORE} of the stream.")

@@ -14,6 +14,7 @@ import numpy as np
 
 from tocsin._calibration.plan import PAPER_PATHS
 from tocsin._compute.arrays import BoolArray, Float64Array
+from tocsin._detector.base import altered
 from tocsin._detector.detector import Detector
 from tocsin._experiments.base import Experiment, Options, Perform, Result, Table, Tables, Unit, generator
 from tocsin._plots.figures import COLOURS, PAGE, figure
@@ -104,7 +105,7 @@ def watch(detector: Detector, streams: Float64Array) -> Result:
     """Per test: threshold, runs still quiet before it, alarms among them, and the density of their statistics."""
     statistics, thresholds = [], np.empty(0)
     for stream in streams:
-        outcomes = detector.update_many(stream)
+        outcomes = altered(detector, resets=False).update_many(stream)
         statistics.append(outcomes.statistic[WINDOW - 1 :])
         thresholds = outcomes.threshold[WINDOW - 1 :]
         detector.reset()

@@ -14,6 +14,7 @@ import numpy as np
 from tocsin._baselines.lsdd_inc import LSDDInc
 from tocsin._baselines.scan_b import ScanB
 from tocsin._compute.arrays import Array, Float64Array, Int64Array
+from tocsin._detector.base import altered
 from tocsin._detector.detector import Detector
 from tocsin._experiments.laws import Law
 
@@ -35,12 +36,13 @@ def run_lengths(detectors: Sequence[AnyDetector], law: Law, rng: np.random.Gener
     """
     widest = detectors[0].windows_[-1]
     detectors[0].reset()
+    watcher = altered(detectors[0], resets=False)
     readers = [_Reader(detector, widest - 1) for detector in detectors]
     statistic = np.empty(0)
     while unfinished := [reader for reader in readers if len(reader.found) < runs]:
         expected = max(reader.expected(runs) for reader in unfinished)
         size = int(np.clip(expected, SHORTEST_BLOCK, LONGEST_BLOCK))
-        statistic = np.concatenate([statistic, detectors[0].update_many(law(rng, size)).statistic])
+        statistic = np.concatenate([statistic, watcher.update_many(law(rng, size)).statistic])
         for reader in unfinished:
             reader.read(statistic, runs)
         done = min([reader.first for reader in unfinished] + [len(statistic)])
@@ -137,4 +139,5 @@ def _statistics(detector: AnyDetector, streams: Float64Array) -> Float64Array:
     """The statistic after every point of every stream (P, L, d); right from the W-th point on."""
     detector.reset()
     paths, length, _ = streams.shape
-    return detector.update_many(streams.reshape(paths * length, -1)).statistic.reshape(paths, length)
+    outcomes = altered(detector, resets=False).update_many(streams.reshape(paths * length, -1))
+    return outcomes.statistic.reshape(paths, length)
