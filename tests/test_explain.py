@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import pickle
+import re
 from pathlib import Path
 from typing import Any
 
@@ -228,6 +229,28 @@ def test_texts_are_not_part_of_examples() -> None:
     explanation = detector.explain()
     assert {column.name for column in explanation.columns} == {"note", "flow"}
     assert {name for example in (*explanation.recent, *explanation.missed) for name in example.values} == {"flow"}
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_texts_are_summarised_by_how_alike_they_are(missing: float) -> None:
+    """A text that is there is not missing, though its features do not tell which it was."""
+    rng = np.random.default_rng(0)
+
+    def rows(count: int, words: str, missing: float) -> list[str | None]:
+        texts = [f"{words} at {rng.integers(10**6)}" for _ in range(count)]
+        return [None if rng.random() < missing else text for text in texts]
+
+    detector = Detector(200, window=10, interval=False, sampler=Independent(), paths=500, seed=1)
+    detector.fit(rows(300, "leaking valve", missing), progress=False)
+    detector.update_until_alarm(rows(50, "rusty pipe", 0.0))
+    (moved,) = (column for column in detector.explain().columns if column.name == "text")
+    gap = r", \d\d% missing" if missing else ""
+    before = re.fullmatch(rf"texts \(mean cosine (0\.\d\d) to each other\){gap}", moved.before)
+    after = re.fullmatch(r"texts \((0\.\d\d) to those before\)(, 0% missing)?", moved.after)
+    assert before is not None
+    assert after is not None
+    assert float(before[1]) > 2 * float(after[1])
+    assert (after[2] is not None) == bool(missing)
 
 
 @pytest.mark.parametrize("kind", ["rows", "objects"])

@@ -32,16 +32,14 @@ def compare(intake: Intake, before: Float64Array, after: Float64Array) -> list[W
         columns = zip(intake.names, before.T, after.T, strict=True)
         return [Words(name, summary.numbers(first), summary.numbers(second)) for name, first, second in columns]
     first, second = (intake.columns.decode(rows) for rows in (before, after))
-    words = [
-        Words(
-            column.name,
-            *summary.compare(column, *([row[column.name] for row in rows] for rows in (first, second))),
-            numeric=column.kind in NUMERIC,
-        )
-        for column in intake.columns.columns
-    ]
-    then, now = (f"{np.mean(rows[:, -1] > 0):.0%} of rows" for rows in (before, after))
-    return [*words, Words(NEWLY_MISSING, then, now, numeric=False)]
+    words = []
+    for i, column in enumerate(intake.columns.columns):
+        then, now = ([row[column.name] for row in rows] for rows in (first, second))
+        own = np.flatnonzero(intake.owners == i)[: column.width]
+        said = summary.compare(column, then, now, (before[:, own], after[:, own]))
+        words.append(Words(column.name, *said, numeric=column.kind in NUMERIC))
+    gaps = (f"{np.mean(rows[:, -1] > 0):.0%} of rows" for rows in (before, after))
+    return [*words, Words(NEWLY_MISSING, *gaps, numeric=False)]
 
 
 def did(intake: Intake, words: Words, feature: int, how: How) -> str:

@@ -72,6 +72,9 @@ MOST_NAMES = 1000
 COMMON = 5
 """Strings are names of categories if each occurs so often, on average."""
 
+LOST = "text"
+"""What stands for a text that is there: its n-grams do not say which it was."""
+
 APART = np.sqrt(2.0)
 """How far a missing number is from one that is there; other values are at a distance of 1 from 0 themselves."""
 
@@ -176,7 +179,7 @@ class Column:
             in_week = np.arctan2(features[2], features[3]) / (2 * np.pi) % 1 * WEEK
             in_day = np.arctan2(features[0], features[1]) / (2 * np.pi) % 1 * DAY
             return float(np.round((in_week - in_day) / DAY) * DAY + in_day) % WEEK
-        return None
+        return LOST
 
     @cached_property
     def _names(self) -> dict[bytes, str]:

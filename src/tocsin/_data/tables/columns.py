@@ -186,9 +186,10 @@ class Columns:
         return [(column, place) for column, place in pairs if column.kind == "category"]
 
     def decode(self, rows: Float64Array) -> list[dict[str, Value]]:
-        """Values that rows of features stand for, to be shown: None for what is missing, and for texts, which are lost.
+        """Values that rows of features stand for, to be shown: None for what is missing.
 
-        Categories that the reference has not are 'other'; a time is a number of seconds since the week's beginning.
+        Categories that the reference has not are 'other'; a time is a number of seconds since the week's beginning. Of
+        texts nothing but their n-grams is left: each is LOST.
         """
         shown: list[dict[str, Value]] = [{} for _ in rows]
         newly = rows[:, -1] > 0

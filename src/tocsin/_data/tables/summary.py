@@ -20,8 +20,13 @@ SOME_PREFERENCE = 0.3
 """Times that agree less are all over the day; the length of the mean of points on a circle."""
 
 
-def compare(column: Column, before: Sequence[Value], after: Sequence[Value]) -> tuple[str, str]:
-    """Two samples of values, as `Columns.decode` gives them, in words that can be compared."""
+def compare(
+    column: Column, before: Sequence[Value], after: Sequence[Value], features: tuple[Float64Array, Float64Array]
+) -> tuple[str, str]:
+    """Two samples of values, as `Columns.decode` gives them, in words that can be compared.
+
+    features: what the column makes of either sample, (n, width); of texts nothing else is left.
+    """
     gaps = [sum(value is None for value in values) / max(len(values), 1) for values in (before, after)]
     first, second = ([value for value in values if value is not None] for values in (before, after))
     if column.kind in NUMERIC:
@@ -31,7 +36,7 @@ def compare(column: Column, before: Sequence[Value], after: Sequence[Value]) -> 
     elif column.kind == "time":
         words = [_times(np.array(values)) for values in (first, second)]
     else:
-        words = ["texts", "texts"]
+        words = texts(*features)
     if max(gaps) > 0:
         words = [f"{word}, {gap:.0%} missing" for word, gap in zip(words, gaps, strict=True)]
     return words[0], words[1]
@@ -47,6 +52,22 @@ def numbers(values: Float64Array) -> str:
         return "none"
     low, middle, high = np.percentile(values, [25, 50, 75])
     return f"median {middle:.3g} ({low:.3g} to {high:.3g})"
+
+
+def texts(before: Float64Array, after: Float64Array) -> list[str]:
+    """How alike texts are by their n-grams: those before to each other, those after to those before.
+
+    before, after: vectors of length 1, or 0 for a text that is missing or empty.
+
+    >>> texts(np.eye(2)[[0, 0, 1]], np.eye(2)[[1, 1]])
+    ['texts (mean cosine 0.33 to each other)', 'texts (0.33 to those before)']
+    """
+    first, second = (vectors[vectors.any(1)] for vectors in (before, after))
+    total, count = first.sum(0), len(first)
+    own = (total @ total - count) / (count * (count - 1)) if count > 1 else np.nan
+    new = (second @ total).mean() / count if count and len(second) else np.nan
+    words = (f"mean cosine {own:.2f} to each other", own), (f"{new:.2f} to those before", new)
+    return ["texts" if np.isnan(cosine) else f"texts ({said})" for said, cosine in words]
 
 
 def _categories(before: Sequence[float | str], after: Sequence[float | str]) -> list[str]:
