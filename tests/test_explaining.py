@@ -66,20 +66,18 @@ def test_contributions_are_what_they_are_defined_to_be(statistic: str) -> None:
     reference, window = RNG.normal(size=(9, 3)) + 100, RNG.normal(size=(5, 3)) * 2 + 100
     found = column_contributions(Channel(statistic, 4, 1.3), window, reference, EACH)
     np.testing.assert_allclose(found.columns, naive_parts(statistic, 1.3, window[1:], reference), atol=1e-9)
-    assert found.total == pytest.approx(naive_statistic(statistic, 1.3, window[1:], reference), abs=1e-12)
+    assert found.columns.sum() == pytest.approx(naive_statistic(statistic, 1.3, window[1:], reference), abs=1e-12)
     assert found.measure == Channel(statistic, 4, 1.3)
     assert np.isnan(found.low).all()
 
 
 def test_contributions_add_up_to_the_detectors_own_value() -> None:
-    """In its units; what they lack is spread."""
+    """What they lack is spread."""
     reference, window = RNG.normal(size=(30, 3)), RNG.normal(size=(8, 3))
     own = column_contributions(Channel("MMD", 8, 1.0), window, reference, EACH)
-    found = column_contributions(Channel("MMD", 8, 1.0), window, reference, EACH, total=0.7, unit=0.1)
-    assert found.total == pytest.approx(0.7, abs=1e-14)
+    found = column_contributions(Channel("MMD", 8, 1.0), window, reference, EACH, total=0.7)
     assert found.columns.sum() == pytest.approx(0.7, abs=1e-14)
-    spread = found.columns - own.columns / 0.1
-    assert (np.sign(spread) == np.sign(0.7 - own.total / 0.1)).all()
+    assert (np.sign(found.columns - own.columns) == np.sign(0.7 - own.columns.sum())).all()
 
 
 def test_a_columns_contribution_is_that_of_its_features() -> None:
@@ -96,7 +94,7 @@ def test_equal_points_and_absurd_ones_contribute_numbers() -> None:
     window = np.concatenate([reference[:3], np.full((1, 3), 1e300)])
     found = column_contributions(Channel("MMD", 4, 1.0), window, reference, EACH)
     assert np.isfinite(found.columns).all()
-    assert found.total == pytest.approx(naive_statistic("MMD", 1.0, window, reference), abs=1e-12)
+    assert found.columns.sum() == pytest.approx(naive_statistic("MMD", 1.0, window, reference), abs=1e-12)
 
 
 def test_a_large_reference_is_taken_in_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -118,8 +116,9 @@ def test_of_a_large_reference_some_pairs_stand_for_all(monkeypatch: pytest.Monke
     channel = Channel("MMD", 6, 1.0)
     exact = column_contributions(channel, window, reference, EACH)
     monkeypatch.setattr(contributions, "PAIRED", 40)
-    choices = [column_contributions(channel, window, reference, EACH, total=exact.total, seed=s) for s in range(300)]
-    np.testing.assert_allclose([found.total for found in choices], exact.total, rtol=0, atol=1e-14)
+    total = float(exact.columns.sum())
+    choices = [column_contributions(channel, window, reference, EACH, total=total, seed=s) for s in range(300)]
+    np.testing.assert_allclose([found.columns.sum() for found in choices], total, rtol=0, atol=1e-14)
     columns = np.array([found.columns for found in choices])
     error = columns.std(0) / np.sqrt(len(columns))
     assert (error > 0).all()
@@ -147,7 +146,8 @@ def test_statistics_without_parts_say_what_stands_in(channel: Channel) -> None:
     found = column_contributions(channel, window, reference, EACH, total=99.0)
     assert found.measure.statistic == "MMD"
     assert found.measure.width is not None
-    assert found.total == pytest.approx(naive_statistic("MMD", found.measure.width, window, reference), abs=1e-12)
+    expected = naive_statistic("MMD", found.measure.width, window, reference)
+    assert found.columns.sum() == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("channel", [Channel("MMD", 5, 1.0), Channel("MeanShift", 5)])
@@ -314,7 +314,7 @@ def test_the_onset_of_a_clear_change() -> None:
     assert abs(found.estimate - 48) <= 2
     assert found.low <= 48 <= found.high
     assert found.probabilities.sum() == pytest.approx(1)
-    assert not found.earlier
+    assert found.low > 0
     again = find_onset(recent, reference, gaussian(2.0), 25)
     np.testing.assert_array_equal(found.probabilities, again.probabilities)
 
@@ -336,7 +336,6 @@ def test_a_change_that_may_be_older_than_what_is_remembered() -> None:
     """Its onset is at the first observation, or before."""
     reference, recent = shifted(9, 30, 0)
     found = find_onset(recent, reference, gaussian(2.0), 25)
-    assert found.earlier
     assert found.low == found.estimate == 0
     one = find_onset(recent[:1], reference, gaussian(2.0), 25)
     assert (one.low, one.estimate, one.high) == (0, 0, 0)
@@ -421,7 +420,6 @@ def test_examples_are_of_what_is_new_and_of_what_is_gone() -> None:
     assert (found.recent >= 20).all()
     assert (recent[found.recent].mean(1) < -3).all()
     assert (reference[found.reference].mean(1) > 3).all()
-    assert found.witness.argmax() == found.recent[0]
 
 
 def test_examples_are_no_copies_of_each_other() -> None:
@@ -483,12 +481,6 @@ def test_the_report_counts(tmp_path: Any) -> None:
     assert "| D1 | default | 4 | 100% | 20 | 1.5 | 25 | 75% (30-95) | 5 |" in text
     assert "| normal | 3 | 1 | 2 | 1 | 100% (34-100) | 50% (9-91) |" in text
     assert "| t4 | 2 | 100 | 3.0% (1.0-8.5) |" in text
-
-
-def test_wilson_intervals() -> None:
-    """Those of the literature: 0 of 10 and 5 of 10."""
-    assert explanations_report.wilson(0, 10) == pytest.approx((0.0, 0.2775), abs=1e-4)
-    assert explanations_report.wilson(5, 10) == pytest.approx((0.2366, 0.7634), abs=1e-4)
 
 
 def test_groups_may_come_in_any_order(normal_test: tuple[ColumnTest, Float64Array]) -> None:

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from scipy import special
 
 from tocsin._experiments import changes
 from tocsin._experiments.base import Table, Tables
@@ -15,8 +14,6 @@ from tocsin._experiments.coverage import column
 from tocsin._experiments.laws import PROBLEMS
 from tocsin._explain.columns import RATE
 from tocsin._explain.onset import LEVEL
-
-CERTAIN = float(special.ndtri(0.975))
 
 ONSET_HEAD = [
     "change", "windows", "alarms", "found within 2W", "delay", "error", "allowed: W/4", "covered", "width",
@@ -26,13 +23,6 @@ MOVE_HEAD = [
     "law", "columns", "shift", "alarms", "delay", "first", "all ahead", "if the onset were known", "25 rows later",
     "by contribution", "precision", "reported", "wrongly",
 ]  # fmt: skip
-
-
-def wilson(successes: float, count: int) -> tuple[float, float]:
-    """An interval that holds the probability behind so many successes, 95 times in 100 (Wilson 1927)."""
-    part, doubt = successes / count, CERTAIN**2 / count
-    middle, reach = part + doubt / 2, CERTAIN * np.sqrt(part * (1 - part) / count + doubt / (4 * count))
-    return float((middle - reach) / (1 + doubt)), float((middle + reach) / (1 + doubt))
 
 
 def draw(tables: Tables, _folder: Path) -> str:
@@ -134,5 +124,7 @@ def _by_reference(rows: Table, name: str) -> float:
 
 
 def _share(successes: float, count: int, digits: int = 0) -> str:
-    low, high = wilson(successes, count)
+    from scipy import stats  # slow to import, and needed here alone
+
+    low, high = stats.binomtest(int(successes), count).proportion_ci(0.95, "wilson")
     return f"{successes / count:.{digits}%} ({100 * low:.{digits}f}-{100 * high:.{digits}f})"

@@ -46,6 +46,8 @@ class Comparison(Unit):
     seed: int
 
     def run(self) -> Result:
+        from scipy import stats  # slow to import, and needed here alone
+
         rng = generator(self.seed, "window sharing", self.dimension, self.reference)
         points = rng.standard_normal((COUNT + 2 * WINDOW, self.dimension))
         reference = Reference.prepare(points[:COUNT], points[COUNT:], WINDOW, rng)
@@ -54,7 +56,7 @@ class Comparison(Unit):
         edges = np.linspace(np.quantile(shown, 0.0005), np.quantile(shown, 0.998), BINS + 1)
         histograms = [[np.histogram(values, edges)[0] for values in pair] for pair in shown]
         return {
-            "distances": np.array([[ks_distance(*both) for both in zip(*pair, strict=True)] for pair in pairs]),
+            "distances": stats.ks_2samp(pairs[:, 0], pairs[:, 1], axis=-1, method="asymp").statistic,
             "exceeded": np.array([[exceeded(*both) for both in zip(*pair, strict=True)] for pair in pairs]),
             "edges": edges,
             "densities": np.array(histograms) / (self.samples * np.diff(edges)),
@@ -69,13 +71,6 @@ class Comparison(Unit):
             target.append(reference.fresh(counts, rng.standard_normal((n, WINDOW, self.dimension))))
             bootstrap.append(reference.drawn(*sampling(rng, COUNT, WINDOW, n)))
         return np.stack([np.concatenate(target, axis=1), np.concatenate(bootstrap, axis=1)])
-
-
-def ks_distance(first: Float64Array, second: Float64Array) -> float:
-    """Two-sample Kolmogorov-Smirnov distance: the largest difference of the two empirical distribution functions."""
-    everywhere = np.concatenate([first, second])
-    below = [np.searchsorted(np.sort(values), everywhere, side="right") / len(values) for values in (first, second)]
-    return float(np.abs(below[0] - below[1]).max())
 
 
 def exceeded(target: Float64Array, bootstrap: Float64Array) -> list[float]:

@@ -65,7 +65,6 @@ class ColumnChanges:
     p_values: Float64Array
     how: tuple[How, ...]
     features: Int64Array
-    rate: float = RATE
 
     @property
     def order(self) -> Int64Array:
@@ -76,7 +75,7 @@ class ColumnChanges:
     def changed(self) -> Int64Array:
         """Columns that are reported as changed, the surest first. None: they changed together, or not at all."""
         order = self.order
-        return order[self.p_values[order] <= self.rate]
+        return order[self.p_values[order] <= RATE]
 
 
 class ColumnTest:

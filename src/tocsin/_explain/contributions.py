@@ -41,12 +41,10 @@ class Contributions:
     """What columns add to a statistic; arrays of one entry per column.
 
     measure: the statistic that they add up to; another than that which rang, if that one has no such parts.
-    total: its value, the sum of the columns'.
     low, high: between these are nine in ten of the contributions in null windows that rang; NaN without such windows.
     """
 
     measure: Channel
-    total: float
     columns: Float64Array
     low: Float64Array
     high: Float64Array
@@ -59,7 +57,6 @@ def column_contributions(
     groups: Int64Array,
     *,
     total: float | None = None,
-    unit: float = 1.0,
     weights: Float64Array | None = None,
     signed: bool = False,
     rang: Int32Array | None = None,
@@ -77,11 +74,9 @@ def column_contributions(
     groups
         The column that each feature belongs to, (d,), from 0 on.
     total
-        The detector's own value of the channel, in units of `unit`. What the parts lack of it (the rounding of float32,
-        pairs of reference points that were not looked at, a channel's null mean) is spread over the columns, so that
-        they add up to it. None: what the parts add up to.
-    unit
-        What the channel's raw value is divided by.
+        The detector's own value of the channel. What the parts lack of it (the rounding of float32, pairs of reference
+        points that were not looked at, a channel's null mean) is spread over the columns, so that they add up to it.
+        None: what the parts add up to.
     weights, signed
         Of MeanShift: what each feature is multiplied by, and whether it has a direction.
     rang
@@ -96,18 +91,18 @@ def column_contributions(
         parts = KernelParts(channel.statistic, channel.width, reference, seed)
     else:
         width = median_width(reference, seed)
-        channel, total, unit = Channel("MMD", channel.window, width), None, 1.0
+        channel, total = Channel("MMD", channel.window, width), None
         parts = KernelParts("MMD", width, reference, seed)
-    features, constant = parts(window) / unit, np.abs(parts.constant)
+    features, constant = parts(window), np.abs(parts.constant)
     if total is not None:
         share = constant / constant.sum() if constant.any() else np.full(len(constant), 1 / len(constant))
         features = features + (total - features.sum()) * share
     columns = _by_column(features, groups)
     low = high = np.full(len(columns), np.nan)
     if rang is not None and len(rang):
-        null = _by_column(parts.null(rang[:NULL_WINDOWS, -channel.window :]) / unit, groups)
+        null = _by_column(parts.null(rang[:NULL_WINDOWS, -channel.window :]), groups)
         low, high = np.quantile(null, [(1 - CENTRAL) / 2, (1 + CENTRAL) / 2], axis=0)
-    return Contributions(channel, float(columns.sum()), columns, low, high)
+    return Contributions(channel, columns, low, high)
 
 
 class KernelParts:

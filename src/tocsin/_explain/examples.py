@@ -32,12 +32,10 @@ class Examples:
 
     recent: places among the recent observations; the reference has few like these.
     reference: places in the reference; there are few like these since the change.
-    witness: the witness function at every recent observation, (n,).
     """
 
     recent: Int64Array
     reference: Int64Array
-    witness: Float64Array
 
 
 def find_examples(
@@ -67,9 +65,8 @@ def find_examples(
     others = np.maximum(begun.sum() - begun, np.finfo(np.float64).tiny)
     new = (within @ begun - within.diagonal() * begun) / others - across.mean(1)
     old = (among.sum(1) - among.diagonal()) / (len(points) - 1) - begun @ across / begun.sum()
-    return Examples(
-        _diverse(np.where(begun >= BEGUN, new, -np.inf), within, count), chosen[_diverse(old, among, count)], new
-    )
+    typical = _diverse(np.where(begun >= BEGUN, new, -np.inf), within, count)
+    return Examples(typical, chosen[_diverse(old, among, count)])
 
 
 def _diverse(scores: Float64Array, similarity: Float64Array, count: int) -> Int64Array:

@@ -68,11 +68,6 @@ class Onset:
     high: int
     probabilities: Float64Array
 
-    @property
-    def earlier(self) -> bool:
-        """Whether it may have begun before the first of these observations."""
-        return self.low == 0
-
 
 def find_onset(
     recent: Points,

@@ -38,8 +38,8 @@ def compare(intake: Intake, before: Float64Array, after: Float64Array) -> list[W
         own = np.flatnonzero(intake.owners == i)[: column.width]
         said = summary.compare(column, then, now, (before[:, own], after[:, own]))
         words.append(Words(column.name, *said, numeric=column.kind in NUMERIC))
-    gaps = (f"{np.mean(rows[:, -1] > 0):.0%} of rows" for rows in (before, after))
-    return [*words, Words(NEWLY_MISSING, *gaps, numeric=False)]
+    fewer, more = (f"{np.mean(rows[:, -1] > 0):.0%} of rows" for rows in (before, after))
+    return [*words, Words(NEWLY_MISSING, fewer, more, numeric=False)]
 
 
 def did(intake: Intake, words: Words, feature: int, how: How) -> str:

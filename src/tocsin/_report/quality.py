@@ -7,9 +7,8 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy import special
 
-from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._compute.arrays import Float64Array
 from tocsin._data.intake import Rows, Tabular
 from tocsin._data.tables import Column, Columns, Table, Values
 from tocsin._data.tables.column import NUMERIC
@@ -51,23 +50,13 @@ class Share:
         return count * TIMES < self.part * among and rest.chance(among - count, among) < UNLIKELY
 
     def chance(self, count: int, among: int) -> float:
-        """Probability of so many or more, if the true share is as likely to be large as the reference's leaves open.
+        """Probability of so many or more, if the reference and the stream have the same share.
 
-        That is a beta-binomial law: of all values, in random order, so many of the stream's come before as many of the
-        reference's and one more.
+        Of all that both have, so few or fewer are then the reference's: Fisher's exact test.
         """
-        if count > among:
-            return 0.0
-        own = np.arange(max(0, self.count + count - among), self.count + 1)
-        drawn = self.count + count
-        logs = _ways(self.among, own) + _ways(among, drawn - own) - _ways(self.among + among, drawn)
-        return float(np.exp(logs).sum())
+        from scipy import stats  # slow to import, and needed by reports alone
 
-
-def _ways(among: int, chosen: int | Int64Array) -> Float64Array:
-    """log of the number of ways to choose some."""
-    ways = special.gammaln(among + 1) - special.gammaln(chosen + 1) - special.gammaln(among - chosen + 1)
-    return np.asarray(ways)
+        return float(stats.hypergeom.cdf(self.count, self.among + among, self.among, self.count + count))
 
 
 @dataclass(frozen=True)
