@@ -391,7 +391,7 @@ def test_check_on_a_stream_without_alarms(fitted: Path) -> None:
     assert facts["stream"]["alarms"] == 0
     assert facts["stream"]["run_time_interval"][1] is None
     words = " ".join(tocsin("check", fitted, "--stream", "-", stdin=csv(HELD_OUT[:20])).stdout.split())
-    assert "a stream of 6,000 rows or more would say much more" in words
+    assert "a stream of 6,000 observations or more would say much more" in words
 
 
 @pytest.mark.parametrize("suffix", [".png", ".svg", ".pdf"])
@@ -488,16 +488,16 @@ def test_words_and_silence(fitted: Path) -> None:
     rang = ring(Detector.load(fitted), STREAM)
     row, length = rang[0]
     lines = tocsin("watch", fitted, "-", stdin=csv(STREAM)).stdout.splitlines()
-    assert lines[0].startswith(f"ALARM at row {row}: run length {length}, statistic ")
+    assert lines[0].startswith(f"ALARM at observation {row}: run length {length}, statistic ")
     assert ", window " in lines[0]
     assert "; by chance once in " in lines[0]
     assert sum(line.startswith("ALARM ") for line in lines) == len(rang)
-    assert lines[-1].startswith(f"400 rows: {len(rang)} alarms, where chance alone would give 1.3 on average")
+    assert lines[-1].startswith(f"400 observations: {len(rang)} alarms, where chance alone would give 1.3 on average")
     silent = tocsin("watch", fitted, "-", "--quiet", stdin=csv(STREAM))
     assert (silent.output, silent.exit_code) == ("", 1)
     quiet = tocsin("watch", fitted, "-", stdin=csv(STREAM[: row - 1]))
     assert quiet.exit_code == 0
-    assert quiet.stdout.startswith(f"{row - 1} rows: 0 alarms")
+    assert quiet.stdout.startswith(f"{row - 1} observations: 0 alarms")
     assert tocsin("watch", fitted, "-", stdin="").exit_code == 0
 
 

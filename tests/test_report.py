@@ -113,8 +113,8 @@ def test_the_page_agrees_with_a_run_of_the_detector(folder: Path, page: Page) ->
     assert (path["rows"], path["each"], path["marks"]) == (len(STREAM), 1, rang)
     np.testing.assert_array_equal(unpacked(path["high"]), outcomes.statistic.astype("<f4"))
     np.testing.assert_array_equal(unpacked(path["thresholdHigh"]), outcomes.threshold.astype("<f4"))
-    assert f"It rang {len(rang)} times in {len(STREAM)} rows: hardly by chance." in page.text
-    first = re.search(r"Alarm \d+ at row ([\d,]+)", page.text)
+    assert f"It rang {len(rang)} times in {len(STREAM)} observations: hardly by chance." in page.text
+    first = re.search(r"Alarm \d+ at observation ([\d,]+)", page.text)
     assert first is not None
     assert int(first[1].replace(",", "")) in rang
     for level, label in path["levels"]:
@@ -126,7 +126,7 @@ def test_the_page_agrees_with_a_run_of_the_detector(folder: Path, page: Page) ->
 
 
 def test_an_alarm_is_explained_as_the_detector_does(folder: Path, page: Page) -> None:
-    """When it began in rows of the stream, the columns that changed, and their values before and since."""
+    """When it began in observations of the stream, the columns that changed, and their values before and since."""
     detector = Detector.load(folder / "pump.tocsin")
     seen = Gathered(detector)
     seen.add(table(STREAM))
@@ -137,7 +137,7 @@ def test_an_alarm_is_explained_as_the_detector_does(folder: Path, page: Page) ->
     again.update_until_alarm(table(STREAM[strong.row - explanation.outcome.time :]))
     assert again.alarm == explanation.outcome
     assert str(again.explain()) == str(explanation)
-    assert f"at about row {strong.row_of(explanation.began.time):,}" in page.text
+    assert f"at about observation {strong.row_of(explanation.began.time):,}" in page.text
     assert 480 <= strong.row_of(explanation.began.time) <= 520
     assert [column.name for column in explanation.changed][:1] == ["flow"]
     for column in explanation.changed:

@@ -46,8 +46,8 @@ def test_it_renders_and_follows_links_into_the_path(folder: Path, tmp_path: Path
     """Without a complaint; the path is drawn by the script, at the rows that the address names."""
     run = browse(f"file://{folder / 'r.html'}#rows=101-300", tmp_path, "--dump-dom", "--window-size=1280,800")
     assert complaints(run) == []
-    assert re.search(r'<canvas class="main"[^>]*aria-label="Rows 101 to 300"', run.stdout)
-    assert "<output>Rows 101 to 300</output>" in run.stdout
+    assert re.search(r'<canvas class="main"[^>]*aria-label="Observations 101 to 300"', run.stdout)
+    assert "<output>Observations 101 to 300</output>" in run.stdout
 
 
 ACTIONS = """
@@ -101,7 +101,7 @@ def test_the_path_zooms(folder: Path, tmp_path: Path) -> None:
     assert drag[0] - wheel[0] == pytest.approx(0.2 * (wheel[1] - wheel[0]), abs=3)
     assert (pinch[1] - pinch[0]) == pytest.approx((drag[1] - drag[0]) / 3, abs=3)
     assert (key[1] - key[0]) == pytest.approx((pinch[1] - pinch[0]) / 2, abs=3)
-    assert re.fullmatch(r"Row \d+: statistic [\d.e-]+, threshold [\d.]+", said["hover"])
+    assert re.fullmatch(r"Observation \d+: statistic [\d.e-]+, threshold [\d.]+", said["hover"])
     assert views["jump"] != views["reset"]
     assert said["wide"] <= 0
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from reported import REFERENCE, STREAM, Page, embedded, json_lines, reported, rows, table, tocsin, unpacked
+from reported import EVIL, REFERENCE, STREAM, Page, embedded, json_lines, reported, rows, table, tocsin, unpacked
 from tocsin import Detector
 from tocsin._cli import streams
 from tocsin._cli.report import _rows_about
@@ -35,12 +35,25 @@ def test_a_quiet_stream(tmp_path: Path) -> None:
     before = file.read_bytes()
     result = tocsin("report", file, "-", "-o", tmp_path / "q.html", stdin=json_lines(rows(90, 0, 1)))
     assert result.exit_code == 0, result.output
-    assert "90 rows: 0 alarms" in result.stdout
+    assert "90 observations: 0 alarms" in result.stdout
     page = Page((tmp_path / "q.html").read_text())
-    assert "Quiet: no alarm in 90 rows." in page.text
+    assert "Quiet: no alarm in 90 observations." in page.text
     assert "standard input" in page.text
     assert file.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["calm.tocsin", "q.html"]
+
+
+def test_a_stream_that_is_not_as_the_reference_is_not_called_quiet(tmp_path: Path) -> None:
+    """Though nothing rang: unseen categories are in the headline, which is not that of a quiet stream."""
+    file = tmp_path / "calm.tocsin"
+    Detector(1e9, window=5, paths=300, seed=0).fit(REFERENCE, progress=False).save(file)
+    stream = [row | {f"{EVIL}&\"'": f"new {i}"} if i % 10 == 0 else row for i, row in enumerate(rows(90, 0, 1))]
+    result = tocsin("report", file, "-", "-o", tmp_path / "q.html", stdin=json_lines(stream))
+    assert result.exit_code == 0, result.output
+    page = Page((tmp_path / "q.html").read_text())
+    assert "more unseen categories than expected" in page.text
+    assert "No alarm in 90 observations, but 1 of 4 columns is not as in the reference (see Data quality)." in page.text
+    assert [found["class"] for found in page.all("section") if found.get("id") == "verdict"] == ["verdict unsure"]
 
 
 def test_an_empty_stream(tmp_path: Path) -> None:
@@ -52,8 +65,8 @@ def test_an_empty_stream(tmp_path: Path) -> None:
     result = tocsin("report", tmp_path / "d.tocsin", tmp_path / "none.npy", "-o", tmp_path / "r.html")
     assert result.exit_code == 0, result.output
     text = Page((tmp_path / "r.html").read_text()).text
-    assert "Quiet: no alarm in 0 rows." in text
-    assert "There are no rows to draw" in text
+    assert "Quiet: no alarm in 0 observations." in text
+    assert "There are no observations to draw" in text
 
 
 @pytest.mark.parametrize("start", ["warm", "cold"])
@@ -109,8 +122,8 @@ def test_ctrl_c_ends_the_watch_with_a_page(folder: Path, tmp_path: Path, monkeyp
     monkeypatch.setattr(streams, "blocks", blocks)
     result = tocsin("report", folder / "pump.tocsin", folder / "stream.jsonl", "-o", tmp_path / "r.html")
     assert result.exit_code in (0, 1), result.output
-    assert "Stopped after 100 rows" in result.stdout
-    assert "Stopped after 100 rows." in Page((tmp_path / "r.html").read_text()).text
+    assert "Stopped after 100 observations" in result.stdout
+    assert "Stopped after 100 observations." in Page((tmp_path / "r.html").read_text()).text
 
 
 def test_the_length_of_a_stream_is_told_beforehand(folder: Path, tmp_path: Path) -> None:

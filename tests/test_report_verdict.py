@@ -11,31 +11,53 @@ import pytest
 from scipy import stats
 
 from tocsin._report import gathering
-from tocsin._report.words import HARDLY, verdict
+from tocsin._report.words import HARDLY, SELDOM, verdict
 
 
-def seen_alarms(rang: list[int], tests: int, rarest: float = 0.0, interval: Any = None, mode: str = "steady") -> Any:
-    """What a verdict looks at, with alarms at these tests."""
+def seen_alarms(
+    rang: list[int],
+    tests: int,
+    rarest: float = 0.0,
+    interval: Any = None,
+    mode: str = "steady",
+    columns: tuple[list[str], ...] = (),
+) -> Any:
+    """What a verdict looks at, with alarms at these tests, and columns of which this is told."""
     calibration = SimpleNamespace(mode=mode, nominal=1000.0, ert=1000.0, interval=lambda: interval)
     close = sum(second - first <= 1000 / gathering.SERIES for first, second in pairwise(rang))
     return SimpleNamespace(
         detector=SimpleNamespace(calibration_=calibration), rows=tests, tests=tests, alarms=len(rang), close=close,
         rarest=rarest, rarest_row=rang[-1] if rang else 0,
+        quality=SimpleNamespace(columns={str(i): SimpleNamespace(findings=lambda own=own: own) for i, own in
+                                         enumerate(columns)}),
     )  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("seen", "level", "words"),
     [
-        (seen_alarms([], 5000), "quiet", "Quiet: no alarm in 5,000 rows."),
-        (seen_alarms([500], 5000, 1500), "unsure", "It rang once in 5,000 rows, which chance alone can explain."),
-        (seen_alarms([*range(9, 3000, 99)], 5000, 1500), "rang", "It rang 31 times in 5,000 rows: hardly by chance."),
-        (seen_alarms([500], 5000, 1e8), "rang", "It rang once in 5,000 rows: hardly by chance."),
-        (seen_alarms([1000, 1010, 1020, 1030], 5000, 1500), "rang", "It rang 4 times in 5,000 rows: hardly by chance."),
-        (seen_alarms([9], 10, 1500, mode="fixed"), "rang", "It rang once in 10 rows."),
-        (seen_alarms([], 10, mode="fixed"), "quiet", "Quiet: no alarm in 10 rows."),
-        (seen_alarms([], 0), "quiet", "Quiet: no alarm in 0 rows."),
-        (seen_alarms([1], 1, 1500), "rang", "It rang once in 1 row: hardly by chance."),
+        (seen_alarms([], 5000), "quiet", "Quiet: no alarm in 5,000 observations."),
+        (seen_alarms([500], 5000, 1500), "unsure",
+         "It rang once in 5,000 observations, which chance alone can explain."),
+        (seen_alarms([*range(9, 3000, 99)], 5000, 1500), "rang",
+         "It rang 31 times in 5,000 observations: hardly by chance."),
+        (seen_alarms([500], 5000, 1e8), "rang", "It rang once in 5,000 observations: hardly by chance."),
+        (seen_alarms([1000, 1010, 1020, 1030], 5000, 1500), "rang",
+         "It rang 4 times in 5,000 observations: hardly by chance."),
+        (seen_alarms([9], 10, 1500, mode="fixed"), "rang", "It rang once in 10 observations."),
+        (seen_alarms([], 10, mode="fixed"), "quiet", "Quiet: no alarm in 10 observations."),
+        (seen_alarms([], 0), "quiet", "Quiet: no alarm in 0 observations."),
+        (seen_alarms([1], 1, 1500), "rang", "It rang once in 1 observation: hardly by chance."),
+        (seen_alarms([500], 5000, 3e5), "unsure",
+         "It rang once in 5,000 observations: chance alone does as much in at most 5% of such streams."),
+        (seen_alarms([*range(300, 4900, 300)], 5000, 1500, interval=(450.0, 2200.0)), "unsure",
+         "It rang 16 times in 5,000 observations: hardly by chance if the true run time is 1,000, but it may be "
+         "shorter."),
+        (seen_alarms([], 5000, columns=(["empty in the stream"], [])), "unsure",
+         "No alarm in 5,000 observations, but 1 of 2 columns is not as in the reference (see Data quality)."),
+        (seen_alarms([], 5000, columns=(["a"], ["b"]), mode="fixed"), "unsure",
+         "No alarm in 5,000 observations, but 2 of 2 columns are not as in the reference (see Data quality)."),
+        (seen_alarms([], 5000, columns=([], [])), "quiet", "Quiet: no alarm in 5,000 observations."),
     ],
 )  # fmt: skip
 def test_verdicts(seen: Any, level: str, words: str) -> None:
@@ -53,13 +75,34 @@ def test_an_interval_is_given_the_benefit_of_the_doubt() -> None:
     assert verdict(seen_alarms(rang, 5000, 1500, interval=(450.0, 2200.0))).level == "unsure"
 
 
+def test_what_is_told_agrees_with_the_verdict() -> None:
+    """The probabilities that are told are those that the verdict rests on, and say what they are for."""
+    more = verdict(seen_alarms([*range(300, 4900, 300)], 5000, 1.04e5, interval=(450.0, 2200.0))).more
+    many, rare = stats.binom.sf(15, 5000, 1 / 450), 5000 / 1.04e5 * 1000 / 450
+    assert more == (
+        "While nothing changes, chance alone gives 5 alarms on average in as many observations. The strongest "
+        "evidence, at observation 4,800, comes by chance once in 104,000 observations. With a true run time of 450, "
+        f"the lower end of its interval, chance alone gives 16 or more with a probability of {many:.0%} and evidence "
+        f"as strong as that with {rare:.0%}."
+    )
+    close = verdict(seen_alarms([1000, 1010, 1020, 1030], 5000, 1500, columns=(["empty in the stream"],))).more
+    assert "Chance alone gives 4 or more with a probability of 74%, 3 within 50 observations of the one before" in close
+    assert close.endswith("Besides, 1 of 1 column is not as in the reference (see Data quality).")
+
+
 def test_chance_is_seldom_taken_for_a_change() -> None:
-    """Of 2000 quiet streams at most 1 % are; fails falsely once in 10^6 if that is so, and sees a rate of 4 %."""
+    """Of 2000 quiet streams at most 1 % are; fails falsely once in 10^6 if that is so, and sees a rate of 4 %.
+
+    And of at most 10 % it is said that chance does as much in so few; a rate of 16 % is seen.
+    """
     rng = np.random.default_rng(0)
-    wrong, streams = 0, 2000
+    wrong, seldom, streams = 0, 0, 2000
     for _ in range(streams):
         times = np.cumsum(rng.geometric(1e-3, size=200))
         rang = times[times <= 20_000].tolist()
         rarest = 1000 / rng.random(len(rang)).min() if rang else 0.0
-        wrong += verdict(seen_alarms(rang, 20_000, rarest)).level == "rang"
+        said = verdict(seen_alarms(rang, 20_000, rarest))
+        wrong += said.level == "rang"
+        seldom += said.level == "rang" or "at most" in said.sentence
     assert wrong <= stats.binom.isf(1e-6, streams, HARDLY)
+    assert wrong < seldom <= stats.binom.isf(1e-6, streams, SELDOM)

@@ -16,6 +16,7 @@ from tocsin import MMD, Detector, DetectorBank, Fleet, Gaussian
 from tocsin._compute import Backend, load
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._state import ALONE, Start
+from tocsin._state.outcomes import Outcomes
 
 
 def numbers(*values: int) -> Int64Array:
@@ -115,3 +116,18 @@ def test_what_is_not_tested_is_not_a_number() -> None:
     assert [outcome.channel is None for outcome in outcomes] == [True] * 4 + [False] * 2
     for time in range(1, 7):
         assert repr(rule.one(np.zeros((1, 1)), 0, time)) == repr(outcomes[time - 1])
+
+
+def test_outcomes_in_a_line() -> None:
+    """How many, how many rang, and the first of these, counted from 1 as times are."""
+    time, nothing = np.arange(1, 4), np.zeros(3)
+
+    def outcomes(*alarm: bool) -> Outcomes:
+        count = len(alarm)
+        return Outcomes(time[:count], np.array(alarm), nothing[:count], nothing[:count], time[:count], (), None)
+
+    assert (
+        repr(outcomes(False, True, True)) == "Outcomes(3 observations, 2 alarms, the first at observation 2 of these)"
+    )
+    assert repr(outcomes(True)) == "Outcomes(1 observation, 1 alarm, the first at observation 1 of these)"
+    assert repr(outcomes(False, False)) == "Outcomes(2 observations, 0 alarms)"

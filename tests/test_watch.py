@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pytest
@@ -136,18 +136,18 @@ def test_the_picture_tells_what_was_seen() -> None:
             out.print(view.picture())
         return without_codes(capture.get())
 
-    assert "Rows    waiting for the first; watching for 0 s" in picture()
+    assert "Seen    waiting for the first; watching for 0 s" in picture()
     now = 2.0
     view.saw(np.full(1000, 0.5), np.full(1000, 1.0))
     view.saw_one(np.nan, np.nan)
     view.saw_one(3.0, 2.0)
-    view.rang("row 1,002, by chance", "column x moved\nup")
+    view.rang("observation 1,002, by chance", "column x moved\nup")
     now = 4.0
     shown = picture()
     assert "─ d.tocsin watches log.csv ─" in shown
-    assert "Rows    1,002, 250 a second; watching for 4 s" in shown
+    assert "Seen    1,002, 250 a second; watching for 4 s" in shown
     assert "Alarms  1, where chance alone would give 3.3 on average (one in 300)" in shown
-    assert "Last    2 s ago, at row 1,002, by chance" in shown
+    assert "Last    2 s ago, at observation 1,002, by chance" in shown
     assert re.search("Why     column x moved +│\n│         up", shown)
     assert shown.count("▲") == 1
     assert "16 to a column" in shown
@@ -155,7 +155,7 @@ def test_the_picture_tells_what_was_seen() -> None:
     for second in range(5, 105):
         now = float(second)
         picture()
-    assert "Rows    1,002, no more for 1 min 40 s; watching for 1 min 44 s" in picture()
+    assert "Seen    1,002, no more for 1 min 40 s; watching for 1 min 44 s" in picture()
     assert "16 to a column" in picture()
     view.saw(np.full(100, 0.5), np.full(100, 1.0))
     assert "4 to a column" in picture()
@@ -195,9 +195,9 @@ def test_a_watch_with_a_picture(file: Path, tmp_path: Path, monkeypatch: pytest.
         assert (refused.exit_code, "--alarms helps" in refused.stderr) == (2, True)
     monkeypatch.setattr(live, "MOST_LINES", 100)
     assert tocsin("watch", file, tmp_path / "s.csv", "--live").exit_code == 1
-    ringing = re.findall(r"ALARM \d\d:\d\d:\d\d row (\d+), by chance once in", printed(out))
+    ringing = re.findall(r"ALARM \d\d:\d\d:\d\d observation (\d+), by chance once in", printed(out))
     assert [int(row) for row in ringing] == rows_that_ring(file)
-    assert f"\n200 rows: {len(ringing)} alarms, where chance" in printed(out)
+    assert f"\n200 observations: {len(ringing)} alarms, where chance" in printed(out)
     monkeypatch.chdir(tmp_path)  # a long path would leave no room for more in the picture's title
     for source, stdin, shown in (("s.csv", None, False), ("-", csv(STREAM), True)):
         out = terminal()
@@ -209,25 +209,25 @@ def test_a_watch_with_a_picture(file: Path, tmp_path: Path, monkeypatch: pytest.
 
 
 def test_plain_lines_say_why(file: Path) -> None:
-    """As the library does, in rows of the stream; of alarms that follow each other closely, three times at most."""
+    """As the library does, counted as the stream is; of alarms that follow each other closely, three times at most."""
     lines = tocsin("watch", file, "-", stdin=csv(STREAM)).stdout.splitlines()
     detector, before, in_series, wanted = Detector.load(file), 0, 0, []
     for row in rows_that_ring(file):
         in_series = in_series + 1 if before and row - before <= ERT / 20 else 1
         detector.update_until_alarm(STREAM[before:row])
         began = detector.explain().began
-        wanted.append(f"ALARM at row {row}: run length {detector.time}, ")
+        wanted.append(f"ALARM at observation {row}: run length {detector.time}, ")
         if in_series > 1 and began.low == 1:
             why = "goes on since the alarm before"
         else:
             when, low, high = (before + place for place in (began.time, began.low, began.high))
-            why = f"began at about row {when} (90% interval {low} to {high})"
+            why = f"began at about observation {when} (90% interval {low} to {high})"
         wanted += [f"  The change {why}"] if in_series <= 3 else []
         detector.reset()
         before = row
     assert in_series > 3
     assert any("goes on" in line for line in wanted)
-    for line, beginning in zip(lines, [*wanted, "200 rows: "], strict=True):
+    for line, beginning in zip(lines, [*wanted, "200 observations: "], strict=True):
         assert line.startswith(beginning)
 
 
@@ -241,15 +241,15 @@ def explained(began: Began, *moved: tuple[str, str], time: int = 100) -> Explana
 @pytest.mark.parametrize(
     ("began", "row", "text"),
     [
-        (Began(90, 80, 95, 0.9), 100, "at about row 90 (90% interval 80 to 95)"),
-        (Began(90, 80, 95, 0.9), 5100, "at about row 5,090 (90% interval 5,080 to 5,095)"),
-        (Began(90, 80, 95, 0.9), 12, "at about row 2 (90% interval 1 to 7)"),
+        (Began(90, 80, 95, 0.9), 100, "at about observation 90 (90% interval 80 to 95)"),
+        (Began(90, 80, 95, 0.9), 5100, "at about observation 5,090 (90% interval 5,080 to 5,095)"),
+        (Began(90, 80, 95, 0.9), 12, "at about observation 2 (90% interval 1 to 7)"),
         (Began(90, 80, 95, 0.9), 10, "before this stream"),
     ],
 )
 def test_when_a_change_began_in_a_stream(began: Began, row: int, text: str) -> None:
     """The run may have begun in a stream before."""
-    assert describe.began(explained(began), row) == text
+    assert str(explained(began).moved_on(row - 100).began) == text
 
 
 def test_columns_that_changed_in_few_words() -> None:
@@ -270,6 +270,9 @@ class Told:
     def __str__(self) -> str:
         return "x moved"
 
+    def moved_on(self, by: int) -> Self:
+        return self
+
     def to_dict(self) -> dict[str, Any]:
         return {"columns": ["x"], "p_value": float("nan")}
 
@@ -289,9 +292,25 @@ def test_alarms_are_objects_with_all_there_is_to_know(
     assert first["explanation"] == {"columns": ["x"], "p_value": None, "text": "x moved"}
     assert first["statistic"] > first["threshold"]
     assert first["channel"]["window"] in (5, 20)
-    assert first["text"].startswith(f"{file} rang at row {first['row']} of standard input: statistic ")
+    assert first["text"].startswith(f"{file} rang at observation {first['row']} of standard input: statistic ")
     tocsin("watch", file, "-", "--quiet", "--once", "--alarms", log, stdin=csv(STREAM))
     assert [alarm["row"] for alarm in events(log.read_text())[1 + len(found) :]] == [first["row"]]
+
+
+def test_an_alarm_and_its_explanation_count_alike(file: Path) -> None:
+    """Observations of the stream, from 1, whatever run they belong to; plain words and numbers."""
+    found = events(tocsin("watch", file, "-", "--json", stdin=csv(STREAM)).stdout)[:-1]
+    assert len(found) > 1
+    for alarm in found:
+        why, row = alarm["explanation"], alarm["row"]
+        assert why["time"] == row
+        assert row - alarm["run_length"] < why["began"]["low"] <= why["began"]["time"] <= row
+        assert all(row - alarm["run_length"] < example["time"] <= row for example in why["recent"])
+        for example in why["recent"]:
+            values = [float(value) for value in example["values"].values()]
+            assert values == pytest.approx(STREAM[example["time"] - 1], rel=1e-3)
+        assert why["text"].startswith(f"Alarm at observation {row:,} ")
+        assert f"began at about observation {why['began']['time']:,} " in why["text"]
 
 
 def test_alarms_do_not_go_where_they_do_harm(file: Path, tmp_path: Path) -> None:
@@ -318,7 +337,7 @@ def test_a_command_for_each_alarm(file: Path, tmp_path: Path) -> None:
     assert (tmp_path / "rows").read_text().splitlines() == [f"{row} standard input" for row in rows]
     told = []
     for row in rows:
-        failed = f"tocsin: --on-alarm failed for the alarm at row {row}: the command ended with status 1."
+        failed = f"tocsin: --on-alarm failed for the alarm at observation {row}: the command ended with status 1."
         told += [f"hooked {row}", *([failed] if row % 2 else [])]
     assert result.stderr.splitlines() == told
 
@@ -414,7 +433,7 @@ def test_a_webhook_that_fails_is_told(file: Path, monkeypatch: pytest.MonkeyPatc
     """Without the address, which may be a secret; and the watch goes on."""
     monkeypatch.setattr(actions, "BACKOFF", 0.001)
     row = rows_that_ring(file)[0]
-    failed = f"tocsin: --on-alarm failed for the alarm at row {row}: 127.0.0.1 did not take it in 3 tries: "
+    failed = f"tocsin: --on-alarm failed for the alarm at observation {row}: 127.0.0.1 did not take it in 3 tries: "
     for answer in (404, 302):
         with server(answer) as (address, got):
             result = tocsin("watch", file, "-", "--once", "--on-alarm", address, stdin=csv(STREAM))
@@ -523,16 +542,16 @@ def test_in_a_terminal(file: Path, tmp_path: Path) -> None:
                 shown += os.read(master, 65536)
 
     with subprocess.Popen(command, stdin=slave, stdout=slave, stderr=slave, env=environment) as process:
-        read_until(f"Rows    {row - 1},")
+        read_until(f"Seen    {row - 1},")
         assert b"ALARM" not in shown
         with log.open("a") as out:
             out.write(csv(STREAM[row - 1 : row], header=""))
-        read_until(f" row {row}, by chance once in")
+        read_until(f" observation {row}, by chance once in")
         process.send_signal(signal.SIGINT)
         read_until("State saved to")
         assert process.wait(PATIENCE) == 1
     os.close(slave)
     os.close(master)
     assert shown.count(b"\x1b[?25l") == shown.count(b"\x1b[?25h") == 1
-    assert f"Stopped after {row} rows: 1 alarm, where chance" in without_codes(shown.decode())
+    assert f"Stopped after {row} observations: 1 alarm, where chance" in without_codes(shown.decode())
     assert Detector.load(file).run == 1

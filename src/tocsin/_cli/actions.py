@@ -85,7 +85,7 @@ class Actions:
         while (alarm := self._queue.get()) is not None:
             trouble = self._act(alarm)
             if trouble is not None:
-                self._tell(f"--on-alarm failed for the alarm at row {alarm['row']}: {trouble}")
+                self._tell(f"--on-alarm failed for the alarm at observation {alarm['row']}: {trouble}")
         self._idle.set()
 
 

@@ -136,7 +136,7 @@ def _run_table(run: QuietRun) -> list[tuple[str, str]]:
     if run.consistent:
         verdict = f"consistent with the promise (p = {run.p_value:.2g})"
         if run.expected < FEWEST_TIMES:
-            verdict += f"; but a stream of {rounded(20 * run.ert)} rows or more would say much more"
+            verdict += f"; but a stream of {rounded(20 * run.ert)} observations or more would say much more"
     elif run.p_value < SUSPICIOUS:
         more = run.alarms > run.expected
         verdict = f"NOT consistent with the promise (p = {run.p_value:.2g}): too {'many' if more else 'few'} alarms. "

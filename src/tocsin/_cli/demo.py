@@ -20,7 +20,7 @@ from tocsin._state.outcomes import Outcomes
 SEED = 0
 ERT = 5000
 REFERENCE, BEFORE, AFTER, QUIET = 1000, 400, 400, 10_000
-"""Readings of the reference, of the stream before and after the change, and of a stream without one."""
+"""Observations of the reference, of the stream before and after the change, and of a stream without one."""
 
 NEXT_IN_PYTHON = f"""
     import tocsin
@@ -75,13 +75,13 @@ def command(files: Annotated[Path | None, Files] = None) -> None:
     describe.print_table(
         out,
         [
-            ("1 fit", f"{REFERENCE:,} readings from a time when all was well ({seconds:.1f} s)"),
+            ("1 fit", f"{REFERENCE:,} observations from a time when all was well ({seconds:.1f} s)"),
             ("  promise", describe.promise(detector)),
             ("  precision", describe.precision(detector)),
-            ("2 watch", f"{BEFORE} more good readings: {counted(false, 'false alarm')}"),
-            ("  change", f"the valve sticks after reading {BEFORE}"),
-            ("3 alarm", f"at reading {alarm}, {alarm - BEFORE} after the change ({outcomes[-1].channel})"),
-            ("4 explain", f"the change began {describe.began(explanation, alarm, 'reading')}"),
+            ("2 watch", f"{BEFORE} more good observations: {counted(false, 'false alarm')}"),
+            ("  change", f"the valve sticks after observation {BEFORE}"),
+            ("3 alarm", f"at observation {alarm}, {alarm - BEFORE} after the change ({outcomes[-1].channel})"),
+            ("4 explain", f"the change began {explanation.moved_on(alarm - explanation.outcome.time).began}"),
             ("  columns", describe.changed(explanation) or "neither stands out: the change lies between them"),
         ],
     )
@@ -114,5 +114,5 @@ def _write(folder: Path, tables: dict[str, Float64Array]) -> None:
         file = folder / f"{name}.csv"
         common.must_be_writable(file)
         np.savetxt(file, rows, fmt="%.4f", delimiter=",", header="flow,pressure", comments="")
-        typer.echo(f"{file}: {len(rows):,} rows")
-    typer.echo(f"The change comes after row {BEFORE} of the stream.")
+        typer.echo(f"{file}: {counted(len(rows), 'row')}")
+    typer.echo(f"The change comes after observation {BEFORE} of the stream.")

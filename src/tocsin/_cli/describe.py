@@ -12,7 +12,7 @@ from rich.text import Text
 
 from tocsin._calibration.dependence import SIGNIFICANT
 from tocsin._calibration.result import LEVEL
-from tocsin._common.wording import rounded
+from tocsin._common.wording import counted, rounded
 from tocsin._data.intake import Tabular
 from tocsin._data.tables import OTHERS, Column
 from tocsin._detector.detector import Detector
@@ -144,7 +144,7 @@ def method(detector: Detector) -> str:
         "direct": "each against the reference itself, whose values repeat",
         "split": "each against the reference rows that it leaves out (split references)",
     }[calibration.references]
-    tests = f"{calibration.tests:,} test{'s' * (calibration.tests > 1)}"
+    tests = counted(calibration.tests, "test")
     extrapolated = ""
     if calibration.nominal > 2 * calibration.simulated:
         extrapolated = f"; extrapolated from alarms once in {rounded(calibration.simulated)} to rarer ones"
@@ -170,7 +170,7 @@ def place(detector: Detector, run: int) -> str:
     """Where in the stream the detector is."""
     alarm = detector.alarm
     state = "quiet so far" if alarm is None else f"rang at observation {alarm.time:,} ({alarm.channel})"
-    return f"run {run + 1}, {detector.time:,} observations into it, {state}"
+    return f"run {run + 1}, {counted(detector.time, 'observation')} into it, {state}"
 
 
 def columns(detector: Detector) -> str:
@@ -182,15 +182,6 @@ def columns(detector: Detector) -> str:
     left_out = [name for name in intake.columns.ignored if name != OTHERS] if isinstance(intake, Tabular) else []
     shown = listed(names if len(names) <= MOST_NAMES else [*names[:MOST_NAMES], f"{len(names) - MOST_NAMES} more"])
     return f"{shown}; without {listed(left_out)}" if left_out else shown
-
-
-def began(explanation: Explanation, row: int, called: str = "row") -> str:
-    """When the change began, counted as the alarm is that came at this row."""
-    onset, before = explanation.began, row - explanation.outcome.time
-    if before + onset.time < 1:
-        return "before this stream"
-    low, high = max(before + onset.low, 1), before + onset.high
-    return f"at about {called} {before + onset.time:,} ({onset.level:.0%} interval {low:,} to {high:,})"
 
 
 def changed(explanation: Explanation) -> str:

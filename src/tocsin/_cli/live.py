@@ -184,7 +184,7 @@ class View:
         table.add_column(style="bold", no_wrap=True)
         table.add_column(overflow="fold")
         rows = f"{self._trace.count:,}, {speed}" if self._trace.count else "waiting for the first"
-        table.add_row("Rows", f"{rows}; watching for {duration(now - self._began)}")
+        table.add_row("Seen", f"{rows}; watching for {duration(now - self._began)}")
         table.add_row(
             "Alarms", f"{self._alarms:,}, where chance alone would give {by_chance(self._trace.count, self._ert)}"
         )
@@ -197,7 +197,7 @@ class View:
 
 
 def by_chance(rows: int, ert: float) -> str:
-    """False alarms in so many rows.
+    """False alarms in so many observations.
 
     >>> by_chance(200, 1000), by_chance(12_345_000, 1000)
     ('0.2 on average (one in 1,000)', '12,345 on average (one in 1,000)')

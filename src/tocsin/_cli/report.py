@@ -90,7 +90,7 @@ def command(
     _write(output, report.page(seen, about))
     stopped = "Stopped after " if stop.asked else ""
     common.console().print(
-        f"{stopped}{counted(seen.rows, 'row')}: {counted(seen.alarms, 'alarm')}, where chance alone "
+        f"{stopped}{counted(seen.rows, 'observation')}: {counted(seen.alarms, 'alarm')}, where chance alone "
         f"would give {by_chance(seen.rows, detector.calibration_.ert)}.\nWritten to {output}.",
         markup=False,
         soft_wrap=True,

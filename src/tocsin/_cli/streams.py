@@ -7,6 +7,7 @@ from pathlib import Path
 
 from tocsin._cli import reading
 from tocsin._common.errors import InputError
+from tocsin._common.wording import counted
 from tocsin._data.intake import Tabular
 from tocsin._data.tables import OTHERS, Table, numbered
 from tocsin._detector.detector import Detector
@@ -42,7 +43,7 @@ def blocks(
     for table in tables:
         in_order = columns is not None or holds is None or table.names == numbered(len(table.names))
         if in_order and len(table.names) != len(own.names):
-            given = f"{len(table.names)} column{'' if len(table.names) == 1 else 's'}"
+            given = counted(len(table.names), "column")
             raise InputError(
                 f"{reading.source_name(stream)} has {given}, and the reference of {file} has {len(own.names)}: they "
                 "must be the same. Choose them with --columns."

@@ -62,12 +62,13 @@ class Report:
         close = self.alarms > 0 and self.rows - self.last_alarm <= closeness(self.ert)
         self.alarms += 1
         self.last_alarm, self.in_series = self.rows, self.in_series + 1 if close else 1
-        explanation = explain() if self._explains else None
+        before = self.rows - outcome.time  # of this stream, when the run began
+        explanation = explain().moved_on(before) if self._explains else None
         now = datetime.now().astimezone()
         values = f"statistic {outcome.statistic:.5g} > threshold {outcome.threshold:.5g} ({outcome.channel})"
         rarity = "how rare that is by chance is not known"
         if math.isfinite(outcome.rarity):
-            rarity = f"by chance once in {rounded(outcome.rarity)} rows"
+            rarity = f"by chance once in {rounded(outcome.rarity)} observations"
         facts = {
             "event": "alarm",
             "detector": self.detector,
@@ -75,18 +76,19 @@ class Report:
             "timestamp": now.isoformat(timespec="milliseconds"),
             "row": self.rows,
             **describe.alarm_facts(outcome),
-            "text": f"{self.detector} rang at row {self.rows} of {self.stream}: {values}; {rarity}",
+            "text": f"{self.detector} rang at observation {self.rows} of {self.stream}: {values}; {rarity}",
             **({} if explanation is None else {"explanation": _facts(explanation)}),
         }
         if self.as_json:
             self._print(json.dumps(facts))
         elif self.view is None:
-            self._print(_ringing(f"at row {self.rows}: run length {outcome.time}, {values}; {rarity}"))
+            self._print(_ringing(f"at observation {self.rows}: run length {outcome.time}, {values}; {rarity}"))
             if explanation is not None and not self.quiet:
-                self._print(f"  {self._why(explanation)}")
+                self._print(f"  {self._why(explanation, before)}")
         else:
-            self.view.rang(f"row {self.rows:,}, {rarity}: {values}", None if explanation is None else str(explanation))
-            self._print(_ringing(f"{now:%H:%M:%S} row {self.rows:,}, {rarity} ({outcome.channel})"))
+            why = None if explanation is None else str(explanation)
+            self.view.rang(f"observation {self.rows:,}, {rarity}: {values}", why)
+            self._print(_ringing(f"{now:%H:%M:%S} observation {self.rows:,}, {rarity} ({outcome.channel})"))
         if self.log is not None:
             self.log.write(json.dumps(facts) + "\n")
             self.log.flush()
@@ -100,10 +102,10 @@ class Report:
             return True
         return not self.quiet and self.in_series <= EXPLAINED_IN_SERIES
 
-    def _why(self, explanation: Explanation) -> str:
+    def _why(self, explanation: Explanation, before: int) -> str:
         """When the change began, and which columns changed, in a sentence."""
-        when = f"began {describe.began(explanation, self.rows)}"
-        if self.in_series > 1 and explanation.began.low <= 1:
+        when = f"began {explanation.began}"
+        if self.in_series > 1 and explanation.began.low <= before + 1:
             when = "goes on since the alarm before"
         names = describe.changed(explanation)
         if names:
@@ -119,7 +121,7 @@ class Report:
             return
         stopped = "Stopped after " if interrupted else ""
         self._print(
-            f"{stopped}{counted(self.rows, 'row')}: {counted(self.alarms, 'alarm')}, where chance "
+            f"{stopped}{counted(self.rows, 'observation')}: {counted(self.alarms, 'alarm')}, where chance "
             f"alone would give {by_chance(self.rows, self.ert)}."
         )
         if saved_to is not None:

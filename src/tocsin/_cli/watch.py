@@ -95,10 +95,11 @@ def command(
       sensor | tocsin watch machine.tocsin - --json
       tocsin watch machine.tocsin log.csv -f --from-now --save-every 1000
 
-    Alarms can be kept (--alarms) and can set something off (--on-alarm). Each is a JSON object with timestamp, row,
-    run_length, statistic, threshold, rarity, channel, text (a line to read), detector and stream, and the
-    explanation. A webhook gets it as its body, a command on standard input; numbers and texts in it are also
-    variables: TOCSIN_ROW, TOCSIN_TEXT and so on.
+    Alarms can be kept (--alarms) and can set something off (--on-alarm). Each is a JSON object with timestamp, row
+    (the observation's number in this stream, from 1; times in the explanation count likewise), run_length, statistic,
+    threshold, rarity, channel, text (a line to read), detector and stream, and the explanation. A webhook gets it as
+    its body, a command on standard input; numbers and texts in it are also variables: TOCSIN_ROW, TOCSIN_TEXT and so
+    on.
 
     \b
       tocsin watch machine.tocsin log.csv -f --alarms alarms.jsonl

@@ -6,11 +6,11 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypedDict
 
-from tocsin._common.wording import rounded
+from tocsin._common.wording import counted, rounded
 from tocsin._state.outcomes import Outcome
 
 MOST_COLUMNS, MOST_EXAMPLES, MOST_VALUES = 8, 3, 6
@@ -28,6 +28,12 @@ class Began:
     low: int
     high: int
     level: float
+
+    def __str__(self) -> str:
+        if self.time < 1:
+            return "before this stream"
+        low, high = max(self.low, 1), max(self.high, 1)
+        return f"at about observation {self.time:,} ({self.level:.0%} interval {low:,} to {high:,})"
 
 
 @dataclass(frozen=True)
@@ -107,6 +113,19 @@ class Explanation:
         """The columns that are said to have changed."""
         return tuple(column for column in self.columns if column.changed)
 
+    def moved_on(self, by: int) -> Explanation:
+        """The same with all its times moved on, so as to count observations of a stream and not of its latest run.
+
+        by: observations of the stream before this run; negative if the run is older than the stream.
+        """
+        began = self.began
+        return replace(
+            self,
+            outcome=replace(self.outcome, time=self.outcome.time + by),
+            began=replace(began, time=began.time + by, low=began.low + by, high=began.high + by),
+            recent=tuple(replace(example, place=example.place + by) for example in self.recent),
+        )
+
     def to_dict(self) -> Facts:
         """Numbers, strings, lists and dicts only."""
         return {
@@ -142,11 +161,9 @@ class Explanation:
         rare = ""
         if math.isfinite(outcome.rarity):
             rare = f": chance alone gives as much once in {rounded(outcome.rarity)} observations"
-        ago = outcome.time - began.time + 1
         return [
             f"Alarm at observation {outcome.time:,} ({outcome.channel}){rare}.",
-            f"The change began at about observation {began.time:,} ({began.level:.0%} interval {began.low:,} to "
-            f"{began.high:,}): {ago:,} observation{'s' * (ago != 1)} before the alarm, that one included.",
+            f"The change began {began}, {ago(outcome.time - began.time)}.",
         ]
 
     def _columns(self) -> list[str]:
@@ -179,10 +196,23 @@ class Explanation:
         ):
             if examples:
                 lines.append(f"{title}:")
-                lines += [f"  {word} {example.place:,}{self._values(example)}" for example in examples[:MOST_EXAMPLES]]
+                for example in examples[:MOST_EXAMPLES]:
+                    where = f"{word} {example.place:,}" if example.place > 0 else "before this stream"
+                    lines.append(f"  {where}{self._values(example)}")
         return lines
 
     def _values(self, example: Example) -> str:
         order = [column.name for column in self.columns if column.name in example.values][:MOST_VALUES]
         shown = ", ".join(f"{name} {example.values[name]}" for name in order)
         return f": {shown}{', ...' if len(example.values) > len(order) else ''}" if shown else ""
+
+
+def ago(observations: int) -> str:
+    """How long before an alarm.
+
+    >>> ago(0), ago(1), ago(1200)
+    ('with the observation that rang', '1 observation before the alarm', '1,200 observations before the alarm')
+    """
+    return (
+        f"{counted(observations, 'observation')} before the alarm" if observations else "with the observation that rang"
+    )

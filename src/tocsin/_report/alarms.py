@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from tocsin._common.wording import counted, rounded
+from tocsin._explain.result import ago
 from tocsin._plots.envelope import envelope
 from tocsin._plots.samples import cut
 from tocsin._report.charts import path_chart
@@ -25,7 +26,11 @@ def alarm_section(seen: Gathered) -> Markup:
     rest = [series for series in seen.series if not series.alarms]
     close = count(math.floor(closeness(seen.detector.calibration_.ert)))
     note = (
-        tag("p", f"Alarms that follow each other within {close} rows are shown as one series.", class_="quiet-text")
+        tag(
+            "p",
+            f"Alarms that follow each other within {close} observations are shown as one series.",
+            class_="quiet-text",
+        )
         if seen.alarms > len(seen.series)
         else None
     )
@@ -38,17 +43,17 @@ def _overview(told: list[Series]) -> Markup:
     rows: list[list[object]] = []
     for series in sorted(told, key=Series.strength, reverse=True):
         first = series.alarms[0]
-        where = f"Row {series.first:,}" if series.count == 1 else f"Rows {series.first:,} to {series.last:,}"
+        where = f"{series.first:,}" if series.count == 1 else f"{series.first:,} to {series.last:,}"
         changed = [column.name for column in first.explanation.changed]
         rows.append(
             [
                 tag("a", where, href=f"#alarm-{first.number}"),
                 tag("td", f"{series.count:,}", class_="number"),
-                tag("td", f"{rounded(series.rarity)} rows", class_="number"),
+                tag("td", rounded(series.rarity), class_="number"),
                 _names(changed),
             ]
         )
-    head: list[object] = ["Where", "Alarms", "Rarest: by chance once in", "Changed"]
+    head: list[object] = ["Observations", "Alarms", "Rarest: by chance once in", "Changed"]
     return tag("section", tag("h3", "Overview, strongest first"), table(head, rows, "overview"), class_="card")
 
 
@@ -62,7 +67,9 @@ def _series(series: Series) -> Markup:
     if series.count > 1:
         left = series.count - len(series.alarms)
         head = tag(
-            "p", f"{series.count:,} alarms between rows {series.first:,} and {series.last:,}", class_="series-head"
+            "p",
+            f"{series.count:,} alarms between observations {series.first:,} and {series.last:,}",
+            class_="series-head",
         )
         more = tag(
             "details",
@@ -77,7 +84,7 @@ def _others(rest: list[Series], seen: Gathered) -> Markup | None:
     if not rest:
         return None
     rows: list[list[object]] = [
-        [f"{series.first:,}", f"{series.last:,}", f"{series.count:,}", f"{rounded(series.rarity)} rows"]
+        [f"{series.first:,}", f"{series.last:,}", f"{series.count:,}", rounded(series.rarity)]
         for series in rest[:MOST_LISTED]
     ]
     left, weaker = len(rest) - len(rows), seen.alarms - sum(series.count for series in seen.series)
@@ -85,7 +92,7 @@ def _others(rest: list[Series], seen: Gathered) -> Markup | None:
         "section",
         tag("h3", "Further alarms"),
         tag("p", f"The {MOST_EXPLAINED} that say most are explained above. The others:"),
-        table(["First row", "Last row", "Alarms", "By chance once in"], rows, "numbers"),
+        table(["First observation", "Last observation", "Alarms", "By chance once in"], rows, "numbers"),
         tag("p", f"And {left:,} more.") if left else None,
         tag("p", f"And {counted(weaker, 'weaker alarm')}.") if weaker else None,
         class_="card",
@@ -97,11 +104,11 @@ def _article(alarm: Alarm) -> Markup:
     first = alarm.row - len(alarm.statistic) + 1
     rare = None
     if math.isfinite(outcome.rarity):
-        rare = tag("span", f"by chance once in {rounded(outcome.rarity)} rows", class_="badge")
+        rare = tag("span", f"by chance once in {rounded(outcome.rarity)} observations", class_="badge")
     shown = f"#rows={first}-{alarm.row + len(alarm.statistic) // 4}"
     return tag(
         "article",
-        tag("h3", f"Alarm {alarm.number:,} at row {alarm.row:,} ", rare),
+        tag("h3", f"Alarm {alarm.number:,} at observation {alarm.row:,} ", rare),
         tag(
             "p",
             f"Statistic {outcome.statistic:.4g} over a threshold of {outcome.threshold:.4g} ({outcome.channel}). ",
@@ -115,7 +122,7 @@ def _article(alarm: Alarm) -> Markup:
             marks=[alarm.row],
             spans=spans(alarm),
             height=150,
-            label=f"Statistic and threshold from row {first:,} to the alarm at row {alarm.row:,}",
+            label=f"Statistic and threshold from observation {first:,} to the alarm at {alarm.row:,}",
         ),
         explained(alarm),
         id=f"alarm-{alarm.number}",
@@ -129,13 +136,5 @@ def spans(alarm: Alarm) -> list[tuple[float, float, float]]:
 
 
 def _began(alarm: Alarm) -> Markup:
-    began = alarm.explanation.began
-    row, low, high = (alarm.row_of(time) for time in (began.time, began.low, began.high))
-    ago = alarm.row - row + 1
-    when = f"at about row {row:,}" if row > 0 else "before this stream"
-    between = f"{began.level:.0%} interval {max(low, 1):,} to {max(high, 1):,}"
-    return join(
-        "The change began ",
-        tag("b", when),
-        f" ({between}): {counted(ago, 'row')} before the alarm, that one included. ",
-    )
+    began = alarm.explanation.moved_on(alarm.row - alarm.explanation.outcome.time).began
+    return join("The change began ", tag("b", str(began)), f", {ago(alarm.row - began.time)}. ")

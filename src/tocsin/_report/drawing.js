@@ -160,14 +160,15 @@ function pathDrawing(data, canvas, whole) {
     told(row) {
       const {level} = drawn, i = Math.min(Math.floor((row - 1) / level.each), level.high.length - 1);
       const start = i * level.each + 1, end = Math.min(start + level.each - 1, data.rows);
-      const rows = end > start ? `Rows ${numbers.format(start)} to ${numbers.format(end)}` : `Row ${numbers.format(start)}`;
+      const rows = end > start ? `Observations ${numbers.format(start)} to ${numbers.format(end)}` :
+        `Observation ${numbers.format(start)}`;
       if (isNaN(level.high[i])) return `${rows}: no test yet`;
       const value = (low, high) => low === high ? short(high) : `${short(low)} to ${short(high)}`;
       return `${rows}: statistic ${value(level.low[i], level.high[i])}, ` +
         `threshold ${value(level.bottom[i], level.top[i])}`;
     },
 
-    shown: view => `Rows ${numbers.format(Math.max(Math.ceil(view.from), 1))} to ` +
+    shown: view => `Observations ${numbers.format(Math.max(Math.ceil(view.from), 1))} to ` +
       numbers.format(Math.min(Math.floor(view.to), data.rows)),
   };
 }

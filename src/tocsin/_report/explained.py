@@ -94,7 +94,7 @@ def _comparisons(alarm: Alarm) -> Markup | None:
 def _examples(alarm: Alarm) -> Markup:
     why = alarm.explanation
     kinds = (
-        ("Typical of what is new", "Row", why.recent, True),
+        ("Typical of what is new", "Observation", why.recent, True),
         ("Typical of what is gone", "Reference row", why.missed, False),
     )
     order = [column.name for column in why.columns]

@@ -48,7 +48,7 @@ def page(seen: Gathered, about: About) -> str:
     said = verdict(seen)
     style, script = _resource("page.css"), "\n".join(_resource(name) for name in SCRIPTS)
     watched = f"{'W' if about.title == about.stream else f'{about.stream}, w'}atched by {about.detector}"
-    stopped = f" Stopped after {counted(seen.rows, 'row')}." if about.interrupted else None
+    stopped = f" Stopped after {counted(seen.rows, 'observation')}." if about.interrupted else None
     body = join(
         tag(
             "header",

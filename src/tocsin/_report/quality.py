@@ -126,6 +126,17 @@ class Seen:
 
     def notes(self) -> list[str]:
         """What someone should know who relies on this column."""
+        told = []
+        if self.known.constant:
+            told.append("has one value only in the reference" + (", and in the stream" if self.constant else ""))
+        return [*self.findings(), *told]
+
+    def findings(self) -> list[str]:
+        """In what the stream is not as the reference was.
+
+        First gaps, and a column that is empty or has one value only, are told as they are. Shares are compared: while
+        nothing changes, each is told of a column with a probability of UNLIKELY at most.
+        """
         known, there = self.known, self.rows - self.missing
         found = []
         if self.rows and not there:
@@ -139,9 +150,7 @@ class Seen:
         if known.new is not None and self.new and known.new.is_exceeded(self.new, there):
             what = "values beyond the reference's range" if known.range else "unseen categories"
             found.append(f"more {what} than expected")
-        if known.constant:
-            found.append("has one value only in the reference" + (", and in the stream" if self.constant else ""))
-        elif self.constant and there >= FEW:
+        if self.constant and not known.constant and there >= FEW:
             found.append("has one value only in the stream")
         return found
 

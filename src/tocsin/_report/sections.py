@@ -34,10 +34,10 @@ def verdict_section(said: Verdict, seen: Gathered) -> Markup:
     calibration = seen.detector.calibration_
     by_chance = "unknown" if said.expected is None else few(said.expected)
     figures = [
-        ("rows", f"{seen.rows:,}"),
+        ("observations", f"{seen.rows:,}"),
         ("alarms", f"{seen.alarms:,}"),
         ("by chance alone", by_chance),
-        ("rows per false alarm, promised", count(calibration.ert)),
+        ("observations per false alarm, promised", count(calibration.ert)),
     ]
     return tag(
         "section",
@@ -61,7 +61,7 @@ def promise_section(seen: Gathered, promise: str, precision: str, causes: str | 
         )
         chart = tag(
             "div",
-            tag("p", f"True expected run time, {LEVEL:.0%} interval (rows)", class_="key"),
+            tag("p", f"True expected run time, {LEVEL:.0%} interval (observations)", class_="key"),
             interval(low, calibration.nominal, high, label),
             class_="interval",
         )
@@ -80,9 +80,11 @@ def _sentence(words: str) -> str:
 def path_section(seen: Gathered) -> Markup:
     """The path, drawn once for paper, and with its data for the script that zooms."""
     if not seen.rows:
-        return tag("p", "There are no rows to draw.")
+        return tag("p", "There are no observations to draw.")
     began = [span for series in seen.series for alarm in series.alarms for span in spans(alarm)]
-    label = f"Statistic against threshold over {counted(seen.rows, 'row')}, with {counted(seen.alarms, 'alarm')}"
+    label = (
+        f"Statistic against threshold over {counted(seen.rows, 'observation')}, with {counted(seen.alarms, 'alarm')}"
+    )
     still = path_chart(
         seen.statistic.coarser(STATIC_BINS),
         seen.threshold.coarser(STATIC_BINS),

@@ -11,7 +11,7 @@
   const readout = make("output", {}, controls);
   const canvas = make("canvas", {className: "main", tabIndex: 0}, zoom);
   const whole = make("canvas", {className: "whole"}, zoom);
-  if (data.levels.length) make("p", {className: "key", textContent: "On the right: by chance once in so many rows."}, zoom);
+  if (data.levels.length) make("p", {className: "key", textContent: "On the right: by chance once in so many observations."}, zoom);
   canvas.setAttribute("role", "img");
   whole.setAttribute("aria-hidden", "true");
   figure.classList.add("live");
@@ -47,7 +47,7 @@
   // Buttons and keys
 
   for (const [label, title, action] of [
-    ["−", "Zoom out", () => scale(2)], ["+", "Zoom in", () => scale(0.5)], ["All", "Show all rows", showAll],
+    ["−", "Zoom out", () => scale(2)], ["+", "Zoom in", () => scale(0.5)], ["All", "Show all observations", showAll],
   ]) {
     make("button", {type: "button", textContent: label, title}, controls).addEventListener("click", action);
   }

@@ -10,6 +10,7 @@ from typing import overload
 import numpy as np
 
 from tocsin._calibration.tail import RateCurve
+from tocsin._common.wording import counted
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin._statistics.base import Channel
 
@@ -106,5 +107,5 @@ class Outcomes:
 
     def __repr__(self) -> str:
         rang = np.flatnonzero(self.alarm)
-        where = f", first at row {rang[0]}" if len(rang) else ""
-        return f"Outcomes({len(self)} observations, {len(rang)} alarms{where})"
+        where = f", the first at observation {rang[0] + 1:,} of these" if len(rang) else ""
+        return f"Outcomes({counted(len(self), 'observation')}, {counted(len(rang), 'alarm')}{where})"
