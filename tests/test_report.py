@@ -50,7 +50,7 @@ def test_all_parts_are_there(page: Page) -> None:
     assert set(ids) >= {"verdict", "promise", "path", "alarms", "quality", "calibration", "path-figure", "path-data"}
     assert max(ids.values()) == 1
     for words in (
-        "one false alarm in 2,000 observations on average",
+        "one false alarm in 2,000 observations on average over reference sets",
         "90% interval",
         "What changed",
         "Typical of what is new",

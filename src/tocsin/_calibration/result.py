@@ -52,7 +52,8 @@ class Calibration(Thresholds):
     """Thresholds, and the simulation that they rest on.
 
     mode: 'steady', 'paper' or 'fixed'.
-    guarantee: the probability with which the true expected run time is at least `ert`; None if it is `ert` on average.
+    guarantee: the probability, over reference sets, with which the true expected run time is at least `ert`; None if it
+        is `ert` on average over them.
     nominal: the expected run time that the thresholds are set for: `ert`, or more with a guarantee.
     simulated: the longest that was simulated; beyond it thresholds are extrapolated.
     centre: the mean of the statistic when nothing changes.

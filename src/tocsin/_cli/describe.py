@@ -53,7 +53,7 @@ def promise(detector: Detector) -> str:
             "that, and not at a constant rate"
         )
     cold = "" if detector.start == "warm" else f", from observation {detector.windows_[-1]} of a run on (a cold start)"
-    average = "on average"
+    average = "on average over reference sets"
     if calibration.guarantee is not None:
         average = f"or more, with a probability of {calibration.guarantee:.3g} over reference sets"
     return f"when nothing changes, one false alarm in {ert} observations {average}, at a constant rate{cold}"

@@ -46,7 +46,7 @@ class ChangeDetector(base.DriftAndWarningDetector, base.Transformer):  # type: i
     Parameters
     ----------
     ert
-        Expected run time: observations between false alarms, on average. Default: 1000.
+        Expected run time: observations between false alarms, on average over reference sets. Default: 1000.
     reference
         Observations to learn from, at the start of the stream. Until there are so many (and as long as all of them are
         the same, since nothing can be measured by them) no drift is detected. The update that completes them fits the

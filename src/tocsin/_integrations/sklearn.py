@@ -33,7 +33,7 @@ class ChangeDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     Parameters
     ----------
     ert
-        Expected run time: observations between false alarms, on average. Default: 1000.
+        Expected run time: observations between false alarms, on average over reference sets. Default: 1000.
     seed
         For reproducible thresholds.
     detector

@@ -210,7 +210,8 @@ class DetectorBank:
     def __repr__(self) -> str:
         promise = told(self.calibration_, "stream", self.ert or self.detector.calibration_.ert, self.for_all)
         rang = int(self.alarms.sum())
-        return f"<DetectorBank of {self.streams} streams, ringing {promise}; on {self._live.compute}; {rang} have rung>"
+        watched = counted(self.streams, "stream")
+        return f"<DetectorBank of {watched}, ringing {promise}; on {self._live.compute}; {rang:,} of them rang>"
 
     @property
     def _live(self) -> GaussianLive:

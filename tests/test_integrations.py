@@ -1,4 +1,4 @@
-"""The faces for river and scikit-learn, against the real libraries."""
+"""The detectors for river and scikit-learn, against the real libraries."""
 
 from __future__ import annotations
 
@@ -80,14 +80,14 @@ class TestPages:
     def test_river(self, capsys: pytest.CaptureFixture[str]) -> None:
         """The change is found where it was made."""
         pytest.importorskip("river", reason="the extra `river` is not installed")
-        exec(code_of("faces.md", "river"), {})
+        exec(code_of("integrations.md", "river"), {})
         assert re.match(r"12[01]\d ", capsys.readouterr().out)
 
     def test_scikit_learn(self) -> None:
         """So it is here."""
         pytest.importorskip("sklearn", reason="the extra `sklearn` is not installed")
         names: dict[str, Any] = {}
-        exec(code_of("faces.md", "scikit-learn"), names)
+        exec(code_of("integrations.md", "scikit-learn"), names)
         assert np.flatnonzero(names["watch"].predict(names["stream"]) == -1)[0] in range(50, 60)
 
     def test_coming_from_alibi_detect(self) -> None:
