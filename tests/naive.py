@@ -1,4 +1,4 @@
-"""An oracle: the equations of the paper (calm.tex) and of DESIGN.md, written out one by one.
+"""An oracle: the equations of the paper and of docs/how-it-works.md, written out one by one.
 
 It shares no code with the library and imports nothing but NumPy. It is slow and meant to be obvious: kernel matrices
 are whole, every window is summed from scratch, nothing is updated. `points` are rows; *indices* are places in the
@@ -39,7 +39,7 @@ def gaussian(width: float) -> Kernel:
 def median_distance(points: Floats) -> float:
     """The root of the median squared distance between two reference points; between two that differ if that is 0.
 
-    The square matters only for an even number of pairs, whose median lies between two of them (BASELINES.md).
+    The square matters only for an even number of pairs, whose median lies between two of them (docs/baselines.md).
     """
     scale = np.abs(points - points[0]).max()
     squares = [float((((x - y) / scale) ** 2).sum()) for i, x in enumerate(points) for y in points[:i]]
@@ -144,7 +144,7 @@ def direct_path(distance: Distance, count: int, stream: Indices, window: int, wi
 
 
 def bootstrap_mmd_path(K: Floats, v: Indices, stream: Indices, window: int, widest: int, guard: int = 0) -> Floats:
-    """DESIGN 2.2: a stream drawn with replacement against the pseudo-reference that holds point i v_i times."""
+    """A stream drawn with replacement against the pseudo-reference that holds point i v_i times (how-it-works.md)."""
     A, c, C = _apart(K, v, guard), _means_across(K, v, guard), _with_neutral_pairs(K, guard)
     path = []
     for end in range(widest, len(stream) + 1):

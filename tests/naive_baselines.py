@@ -1,4 +1,4 @@
-"""An oracle for the baselines: the equations of BASELINES.md, written out one by one.
+"""An oracle for the baselines: the equations of docs/baselines.md, written out one by one.
 
 Like `naive.py` it shares no code with the library, and is slow and meant to be obvious. B, n, V, kappa, b and nu are
 those of Li et al. (2019); H, G, A and u those of Bu et al. (2016, 2017).

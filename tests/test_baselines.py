@@ -1,4 +1,4 @@
-"""Scan-B and LSDD-Inc agree with the oracle (`naive_baselines.py`), with BASELINES.md, and with what the paper saw."""
+"""Scan-B and LSDD-Inc agree with the oracle (`naive_baselines.py`), docs/baselines.md, and what the paper saw."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def drifting(count: int, offset: float = 0.0) -> Floats:
 def test_thresholds_are_those_of_the_reference(
     skewness: float | None, expected: tuple[float, ...], tolerance: float
 ) -> None:
-    """The values of BASELINES.md: four decimals where the skewness is ignored; where it is not, two, of two digits."""
+    """Those of docs/baselines.md: four decimals where the skewness is ignored; where it is not, two, of two digits."""
     np.testing.assert_allclose([solve(ert, 25, skewness) for ert in ERTS], expected, rtol=0, atol=tolerance)
 
 
@@ -98,7 +98,7 @@ def test_moments_agree_with_the_oracle() -> None:
 def test_moments_are_those_of_the_reference(
     law: laws.Law, variance: float, variance_spread: float, skewness: float, skewness_spread: float
 ) -> None:
-    """The values of BASELINES.md, by the average over six references of 1000 points.
+    """The values of docs/baselines.md, by the average over six references of 1000 points.
 
     `*_spread` are standard deviations from one reference and 25 000 draws to the next (the variance's relative to it),
     measured over 16 others. Bounds are 5.5 standard errors of the average and half a unit of the last digit given, so
@@ -299,7 +299,7 @@ def test_lsdd_thresholds_are_those_of_algorithm_1(redraw: bool) -> None:
 
 @pytest.mark.parametrize(("law", "expected"), [(laws.gaussian, 1 / 16), (laws.square, 1 / 8)], ids=["D1", "D3"])
 def test_regularisations_are_those_of_the_reference(law: laws.Law, expected: float) -> None:
-    """The value of BASELINES.md for most references.
+    """The value of docs/baselines.md for most references.
 
     Of 30 other references of the Gaussian all had it, of the square 26. Where a reference has it with probability 0.87,
     fewer than 11 of 24 do at a rate of 2e-7 (binomial); it sees a rule that gives another value to two thirds.
@@ -329,7 +329,7 @@ def test_average_run_lengths_are_those_of_the_reference(
     spread: float,
     known_to: float,
 ) -> None:
-    """BASELINES.md, on the Gaussian at an ERT of 128, by 200 runs on each reference.
+    """docs/baselines.md, on the Gaussian at an ERT of 128, by 200 runs on each reference.
 
     `spread`: from one reference to the next, of which 24 others had 0.23 and 0.09 with the noise of 400 runs.
     `known_to`: the standard error of the expected figure itself, which 100 references gave. The bound, 4.9 standard

@@ -478,7 +478,7 @@ def test_the_report_counts(tmp_path: Any) -> None:
     moves = [move | {"number": 0, "found": 1.0, "all_ahead": ahead} for ahead in (0.0, 1.0)]
     unmoved: list[Row] = [{"law": "t4", "number": i, "alarms": 50, "reported": i + 1} for i in range(2)]
     text = explanations_report.draw({"onsets": onsets, "moves": moves, "unmoved": unmoved}, tmp_path)
-    assert "| D1 | default | 4 | 100% | 20 | 1.5 | 25 | 75% (30-95) | 5 |" in text
+    assert "| D1 | default | 4 | 100% | 20 | 1.5 | 75% (30-95) | 5 |" in text
     assert "| normal | 3 | 1 | 2 | 1 | 100% (34-100) | 50% (9-91) |" in text
     assert "| t4 | 2 | 100 | 3.0% (1.0-8.5) |" in text
 

@@ -400,7 +400,7 @@ def _check_direct_paths(name: str, backend: Backend, case: Case) -> None:
 @backends
 @given(case=cases)
 def test_bootstrap_paths(name: str, backend: Backend, case: Case) -> None:
-    """Streams drawn with replacement, against bootstrap pseudo-references (DESIGN 2.2)."""
+    """Streams drawn with replacement, against bootstrap pseudo-references (docs/how-it-works.md)."""
     _check_bootstrap_paths(name, backend, case)
 
 
@@ -777,7 +777,7 @@ def test_regularisation(case: Case) -> None:
 
 @pytest.mark.parametrize(("square", "expected"), [(False, 1 / 16), (True, 1 / 8)])
 def test_regularisation_of_the_paper(square: bool, expected: float) -> None:
-    """BASELINES.md: 1/16 on the 20-dimensional Gaussian, 1/8 on the uniform square (50 centres, N = 950, W = 25)."""
+    """1/16 on the 20-dimensional Gaussian, 1/8 on the square, with 50 centres, N = 950, W = 25: docs/baselines.md."""
     rng = np.random.default_rng(0)
     points = rng.uniform(-1, 1, (1000, 2)) if square else rng.normal(size=(1000, 20))
     centres, points = points[:50], points[50:]

@@ -35,7 +35,9 @@ Reference = typer.Argument(
     help="Rows from a time when all was well: .csv, .jsonl, .npy, .npz, .parquet, .feather, or - for standard input.",
 )
 Output = typer.Option("--output", "-o", metavar="FILE", help="The .tocsin file to write.")
-Ert = typer.Option(metavar="N", help="Expected run time: observations between false alarms, on average over reference sets.")
+Ert = typer.Option(
+    metavar="N", help="Expected run time: observations between false alarms, on average over reference sets."
+)
 Window = typer.Option(
     metavar="W,...",
     help="How many of the latest observations to compare with the reference: one number, or several to use together. "

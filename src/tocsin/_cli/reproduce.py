@@ -32,7 +32,7 @@ Output = typer.Option(
     metavar="FOLDER",
     help="Where tables, figures and the ledger go. Default: reproduced, or reproduced-quick.",
 )
-Quick = typer.Option("--quick", help="A small version, in about a minute.")
+Quick = typer.Option("--quick", help="A small version, in a minute or less on two cores.")
 Seed = typer.Option(metavar="N", help="Another seed gives another sample of configurations and streams.")
 Workers = typer.Option(metavar="N", help="Processes; their number changes nothing in the results. Default: all cores.")
 Fresh = typer.Option("--fresh", help="Measure everything again instead of going on from the ledger.")

@@ -40,7 +40,7 @@ class Unit:
 class Options:
     """What the user asked for.
 
-    quick: a minute's run instead of the full size.
+    quick: a run of a minute or less on two cores, instead of the full size.
     data: the folder that holds an experiment's data, for those that need any.
     """
 

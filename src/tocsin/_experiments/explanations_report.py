@@ -16,7 +16,7 @@ from tocsin._explain.columns import RATE
 from tocsin._explain.onset import LEVEL
 
 ONSET_HEAD = [
-    "change", "windows", "alarms", "found within 2W", "delay", "error", "allowed: W/4", "covered", "width",
+    "change", "windows", "alarms", "found within 2W", "delay", "error", "covered", "width",
 ]  # fmt: skip
 
 MOVE_HEAD = [
@@ -83,16 +83,14 @@ def _markdown(head: list[str], groups: list[Table], line: Callable[[Table], list
 
 
 def _onset_line(rows: Table) -> list[str]:
-    window = int(rows[0]["window"])
     covered = (column(rows, "low") <= 0) & (column(rows, "high") >= 0)
     return [
         str(rows[0]["change"]),
-        "default" if rows[0]["default"] else str(window),
+        "default" if rows[0]["default"] else str(int(rows[0]["window"])),
         str(len(rows)),
         f"{_by_reference(rows, 'found'):.0%}",
         f"{np.median(column(rows, 'delay')):g}",
         f"{np.median(np.abs(column(rows, 'error'))):g}",
-        f"{window / 4:g}",
         _share(covered.sum(), len(rows)),
         f"{np.median(column(rows, 'high') - column(rows, 'low') + 1):g}",
     ]
