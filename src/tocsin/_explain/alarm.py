@@ -11,6 +11,7 @@ import numpy as np
 
 from tocsin._calibration.result import Calibration
 from tocsin._common.errors import InputError
+from tocsin._common.wording import counted
 from tocsin._compute.arrays import Int64Array
 from tocsin._explain.columns import RATE, ColumnTest
 from tocsin._explain.contributions import Contributions, column_contributions
@@ -51,14 +52,14 @@ class Alarm:
         outcome = run.alarm
         if outcome is None or outcome.channel is None:
             raise InputError(
-                f"There is no alarm to explain: this run has been quiet for {run.time:,} observations. Call "
+                f"There is no alarm to explain: this run has been quiet for {counted(run.time, 'observation')}. Call "
                 "explain() after an alarm, before reset()."
             )
         after = run.time - outcome.time
         if after >= len(run.recent):
             raise InputError(
-                f"The alarm is {after:,} observations ago, and the last {len(run.recent):,} are remembered. Call "
-                "explain() when it rings, or soon after."
+                f"The alarm is {counted(after, 'observation')} ago, and the last {len(run.recent):,} are remembered. "
+                "Call explain() when it rings, or soon after."
             )
         points = list(run.recent)
         return cls(fitted, run, outcome, outcome.channel, np.array(points) if fitted.numeric else points, after)

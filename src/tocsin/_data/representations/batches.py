@@ -11,6 +11,7 @@ import numpy as np
 
 from tocsin._common.checks import is_whole
 from tocsin._common.errors import InputError, Option
+from tocsin._common.wording import counted
 from tocsin._compute.arrays import Array, Float64Array, Int64Array
 from tocsin._data.foreign import Indexed, is_collection, is_compressible, is_indexed, is_located, is_sparse, is_tensor
 
@@ -125,10 +126,10 @@ def rows_of(output: object, count: int, what: str) -> Float64Array:
     except InputError as error:
         raise InputError(f"The preprocess step ({what}) gave no rows of numbers. ", *error.parts) from error
     if array.ndim == 0 or len(array) != count:
-        given = f"{len(array)} rows" if array.ndim else "a single number"
+        given = counted(len(array), "row") if array.ndim else "a single number"
         raise InputError(
-            f"The preprocess step ({what}) gave {given} for {count} observations; it must give one row for each. It is "
-            "called with a batch of observations, not with a single one."
+            f"The preprocess step ({what}) gave {given} for {counted(count, 'observation')}; it must give one row for "
+            "each. It is called with a batch of observations, not with a single one."
         )
     if array.ndim > 2:
         raise InputError(
