@@ -13,6 +13,7 @@ import numpy as np
 
 from tocsin import _compute as compute
 from tocsin._common.errors import InputError, NotFittedError
+from tocsin._common.wording import counted
 from tocsin._compute.arrays import Float64Array
 from tocsin._data import validation
 from tocsin._data.foreign import is_on_gpu
@@ -168,12 +169,11 @@ class DetectorBase(Generic[C]):
             return head
         fitted, run = self._fitted, self._run
         columns = len(fitted.intake.names)
-        shape = f"{len(fitted.reference)} points" + (f" of {columns} columns" if columns else "")
-        channels = len(fitted.channels)
+        shape = counted(len(fitted.reference), "point") + (f" of {counted(columns, 'column')}" if columns else "")
         state = "quiet" if run.alarm is None else f"rang at {run.alarm.time}"
         return (
             f"<{head} fitted to {shape}: windows {', '.join(map(str, fitted.windows))}, "
-            f"{channels} channel{'s' * (channels > 1)}, threshold {fitted.calibration.threshold:.4g} "
+            f"{counted(len(fitted.channels), 'channel')}, threshold {fitted.calibration.threshold:.4g} "
             f"({fitted.calibration.quality}); time {run.time}, {state}; computed by {fitted.functions}>"
         )
 

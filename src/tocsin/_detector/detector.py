@@ -100,7 +100,8 @@ class Watcher(DetectorBase[C]):
 class Detector(Watcher[Calibration]):
     """Rings when the distribution behind a stream changes; when nothing changes, once in `ert` observations on average.
 
-    False alarms come at a constant rate: the time to the next is geometric, whatever happened before.
+    False alarms come at a constant rate: the time to the next is geometric, whatever happened before. Its mean is `ert`
+    on average over reference sets; that of this one detector lies in `calibration_.interval()`, nine times in ten.
 
     Threads may share a detector: observations are taken in one at a time, and none is lost; in which order is up to the
     threads. Copies go their own ways.
@@ -108,7 +109,7 @@ class Detector(Watcher[Calibration]):
     Parameters
     ----------
     ert
-        Expected run time: observations between false alarms, on average.
+        Expected run time: observations between false alarms, on average over reference sets.
     statistic
         `MMD()`, `LSDD()`, `MeanShift()`, `Custom(D)`, or a list of these to run together under one promise.
     window
@@ -120,7 +121,7 @@ class Detector(Watcher[Calibration]):
         finds that the reference depends on its order.
     guarantee
         A probability, such as 0.9: thresholds are set so that the true expected run time is `ert` or more with this
-        probability over reference sets. None: it is `ert` on average.
+        probability over reference sets. None: it is `ert` on average over them.
     interval
         Whether to estimate how far the true expected run time may be from `ert` for this reference set
         (`calibration_.interval()`).
