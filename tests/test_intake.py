@@ -269,7 +269,7 @@ BAD_ROWS: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
     (lambda row: {**row, "flow": True}, "'flow' holds truth values such as 'true'; .*held numbers"),
     (lambda row: {**row, "open": 1}, "'open' holds numbers such as '1'; .*held truth values"),
     (lambda row: {**row, "state": 3}, "'state' holds numbers such as '3'; .*held strings"),
-    (lambda row: {**row, "seen": "2024-01-01"}, "'seen' holds strings such as '2024-01-01'; .*held times"),
+    (lambda row: {**row, "seen": "2024-01-32"}, "'seen' holds strings such as '2024-01-32'; .*held times"),
     (lambda row: {**row, "flow": np.inf}, "Row 0, column 'flow' holds inf; numbers must be finite"),
     (lambda row: {**row, "flow": [1]}, r"'flow' holds a list such as '\[1\]'"),
     (lambda row: {**row, "flow": 10**400}, "'flow' holds a number of more than 300 digits"),

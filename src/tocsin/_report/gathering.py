@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from tocsin._compute.arrays import Float64Array
+from tocsin._data.intake import Tabular
 from tocsin._data.tables import Table, Values
 from tocsin._detector.detector import Detector
 from tocsin._explain.result import Explanation
@@ -104,7 +105,10 @@ class Gathered:
 
     def add(self, rows: Table) -> None:
         """Watch the rows that follow; a new run begins after each alarm."""
-        position = 0
+        intake, position = self.detector.intake_, 0
+        if isinstance(intake, Tabular):
+            intake.columns.must_match(rows)
+            rows = intake.columns.held(rows)
         while position < len(rows):
             outcomes = self.detector.update_until_alarm(rows[position:])
             position += len(outcomes)

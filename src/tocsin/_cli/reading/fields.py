@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-import datetime
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from tocsin._cli.reading.selection import At, Selection, not_finite, refusal
 from tocsin._common.errors import InputError, Option
 from tocsin._data.tables.table import Holds, Table, Values
-
-Field = str | float | None | list["Field"] | dict[str, "Field"]
-"""What JSON can hold; CSV has strings."""
-
-GAPS = ("", "na", "n/a", "nan", "null", "none")
-"""Fields that say that a number, truth value or time is missing, in any case. Among strings only an empty one does."""
-
-TRUTHS = {"true": 1.0, "false": 0.0}
-
-EPOCH = datetime.datetime(1970, 1, 1)
+from tocsin._data.tables.words import READERS, Field, guessed, is_gap, number
 
 
 class BadValueError(InputError):
@@ -65,7 +55,7 @@ def _values(name: str, fields: Sequence[Field], selection: Selection, at: At) ->
     read = READERS[holds]
     data = np.full(len(fields), np.nan)
     for i, field in enumerate(fields):
-        if not _is_gap(field):
+        if not is_gap(field):
             value = read(field)
             if value is None:
                 raise BadValueError(i, _other(at(i), name, field, holds))
@@ -75,21 +65,18 @@ def _values(name: str, fields: Sequence[Field], selection: Selection, at: At) ->
 
 def _guess(name: str, fields: Sequence[Field], at: At) -> Holds:
     """What a column holds: truth values, numbers or times if all fields are such; else strings."""
-    there = [(i, field) for i, field in enumerate(fields) if not _is_gap(field)]
-    if not there:
-        return "nothing"
-    for holds, read in READERS.items():
-        if all(read(field) is not None for _, field in there):
-            return holds
-    for i, field in there:
-        if not isinstance(field, str):
+    holds = guessed(fields)
+    if holds is not None:
+        return holds
+    for i, field in enumerate(fields):
+        if not isinstance(field, str) and not is_gap(field):
             raise BadValueError(i, _mixed(at(i), name, field))
     return "strings"
 
 
 def is_word(field: str) -> bool:
     """Whether a field is none of the values that columns hold, strings apart: the name of a column, say."""
-    return not _is_gap(field) and all(read(field) is None for read in READERS.values())
+    return not is_gap(field) and all(read(field) is None for read in READERS.values())
 
 
 def _numbers(name: str, fields: Sequence[Field], at: At, *, gaps: bool) -> Values:
@@ -101,53 +88,16 @@ def _numbers(name: str, fields: Sequence[Field], at: At, *, gaps: bool) -> Value
         pass
     data = np.empty(len(fields))
     for i, field in enumerate(fields):
-        if gaps and _is_gap(field):
+        if gaps and is_gap(field):
             data[i] = np.nan
             continue
-        value = _number(field)
+        value = number(field)
         if value is None:
             raise BadValueError(i, refusal(at(i), name, field) if not gaps else _other(at(i), name, field, "numbers"))
         if not math.isfinite(value):
             raise BadValueError(i, not_finite(at(i), name, value))
         data[i] = value
     return Values.of_numbers(data)
-
-
-def _is_gap(field: Field) -> bool:
-    if isinstance(field, str):
-        return field.strip().lower() in GAPS
-    return field is None or (isinstance(field, float) and field != field)
-
-
-def _number(field: Field) -> float | None:
-    if field is None or isinstance(field, list | dict):
-        return None
-    try:
-        return float(field)
-    except (ValueError, OverflowError):
-        return None
-
-
-def _truth(field: Field) -> float | None:
-    if isinstance(field, bool):
-        return float(field)
-    return TRUTHS.get(field.strip().lower()) if isinstance(field, str) else None
-
-
-def _seconds(field: Field) -> float | None:
-    """Seconds since 1970 of a time as ISO 8601 writes it."""
-    if not isinstance(field, str):
-        return None
-    try:
-        time = datetime.datetime.fromisoformat(field.strip())
-    except ValueError:
-        return None
-    naive = time if time.tzinfo is None else time.astimezone(datetime.UTC).replace(tzinfo=None)
-    return (naive - EPOCH).total_seconds()
-
-
-READERS: dict[Holds, Callable[[Field], float | None]] = {"truth values": _truth, "numbers": _number, "times": _seconds}
-"""How fields become what columns hold, the strictest first."""
 
 
 def _string(name: str, row: int, field: Field, at: At) -> str:

@@ -11,10 +11,11 @@ from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
-from tocsin._cli.reading.fields import BadValueError, Field, is_word, table_of
+from tocsin._cli.reading.fields import BadValueError, is_word, table_of
 from tocsin._cli.reading.selection import Selection, listed
 from tocsin._common.errors import InputError, Option
 from tocsin._data.tables import Table, numbered
+from tocsin._data.tables.words import Field
 
 
 class Row(NamedTuple):

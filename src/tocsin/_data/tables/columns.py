@@ -14,6 +14,7 @@ from tocsin._common.errors import InputError, Option
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin._data.tables.column import APART, NUMERIC, Column, Kind, Value, drawn_in, must_be_finite
 from tocsin._data.tables.table import Holds, Table, Values, plain_numbers, word_of
+from tocsin._data.tables.words import guessed, times_in
 
 NEW = 0.25
 """The part of all columns that a value counts for if its like is not in the reference. One alone must not ring: what
@@ -56,6 +57,7 @@ class Columns:
         ignored = tuple(name for name, kind in kinds.items() if kind == "ignore")
         kept = table.without([name for name in table.names if ignores(name)])
         usual = kinds.get(OTHERS, "auto")
+        kept = Table({name: _with_times(values, kinds.get(name, usual)) for name, values in kept})
         clocks = [name for name, values in kept if kinds.get(name, usual) == "auto" and is_clock(values)]
         ignored, kept = (*ignored, *clocks), kept.without(clocks)
         if not kept.columns:
@@ -185,6 +187,11 @@ class Columns:
         pairs = zip(self.columns, self._places.tolist(), strict=True)
         return [(column, place) for column, place in pairs if column.kind == "category"]
 
+    def held(self, table: Table) -> Table:
+        """The reference's columns in a table, each holding what it does in the reference."""
+        known = [column for column in self.columns if column.name in table.columns]
+        return Table({column.name: values_of(column.name, column.holds, table) for column in known})
+
     def decode(self, rows: Float64Array) -> list[dict[str, Value]]:
         """Values that rows of features stand for, to be shown: None for what is missing.
 
@@ -245,14 +252,32 @@ def must_have(
         )
 
 
+def _with_times(values: Values, kind: Kind) -> Values:
+    """Strings of a reference as times, if all are; those that numbers could be read from, only if it is said so."""
+    if values.holds != "strings" or values.named or kind not in ("auto", "time", "elapsed"):
+        return values
+    if kind == "auto" and guessed(values.as_strings()) != "times":
+        return values
+    times, other = times_in(values)
+    return values if other is not None else times
+
+
 def values_of(name: str, holds: Holds, table: Table) -> Values:
-    """The values of a column of a stream, which must hold what the reference holds there, or nothing."""
+    """The values of a column of a stream, which must hold what the reference holds there, or nothing.
+
+    Times may be written as strings, whether those of the reference were or not.
+    """
     values = table.columns[name]
     if values.holds == "nothing" and holds == "strings":
         return Values("strings", np.full(len(values), None, dtype=object))
     if values.holds in (holds, "nothing") or holds == "nothing":
         return values
     shown = next(word for word in values.as_strings() if word is not None)
+    if holds == "times" and values.holds == "strings":
+        times, other = times_in(values)
+        if other is None:
+            return times
+        shown = other
     raise InputError(
         f"Column {name!r} holds {values.holds} such as {shown!r}; in the reference it held {holds}, and must go on "
         "doing so. Mend the stream, or fit to a reference like it."

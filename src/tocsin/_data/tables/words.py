@@ -1,0 +1,77 @@
+"""Values written as words: how truth values, numbers and times are read, in files and in columns of strings."""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable, Iterable
+
+import numpy as np
+
+from tocsin._data.tables.table import EPOCH, Holds, Values
+
+Field = str | float | None | list["Field"] | dict[str, "Field"]
+"""What JSON can hold; CSV has strings."""
+
+GAPS = ("", "na", "n/a", "nan", "null", "none")
+"""Fields that say that a number, truth value or time is missing, in any case. Among strings only an empty one does."""
+
+TRUTHS = {"true": 1.0, "false": 0.0}
+
+
+def guessed(fields: Iterable[Field]) -> Holds | None:
+    """What fields hold: truth values, numbers or times if all are such, gaps apart; None if they are something else."""
+    there = [field for field in fields if not is_gap(field)]
+    if not there:
+        return "nothing"
+    return next((holds for holds, read in READERS.items() if all(read(field) is not None for field in there)), None)
+
+
+def times_in(strings: Values) -> tuple[Values, str | None]:
+    """The times that strings are, and the first string that is none; it, and all after it, are missing then."""
+    data = np.full(len(strings), np.nan)
+    for i, text in enumerate(strings.as_strings().tolist()):
+        if not is_gap(text):
+            value = _seconds(text)
+            if value is None:
+                return Values.of_numbers(data, "times"), text
+            data[i] = value
+    return Values.of_numbers(data, "times"), None
+
+
+def is_gap(field: Field) -> bool:
+    """Whether it says that a value is missing."""
+    if isinstance(field, str):
+        return field.strip().lower() in GAPS
+    return field is None or (isinstance(field, float) and field != field)
+
+
+def number(field: Field) -> float | None:
+    """The number that a field is."""
+    if field is None or isinstance(field, list | dict):
+        return None
+    try:
+        return float(field)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _truth(field: Field) -> float | None:
+    if isinstance(field, bool):
+        return float(field)
+    return TRUTHS.get(field.strip().lower()) if isinstance(field, str) else None
+
+
+def _seconds(field: Field) -> float | None:
+    """Seconds since 1970 of a time as ISO 8601 writes it."""
+    if not isinstance(field, str):
+        return None
+    try:
+        time = datetime.datetime.fromisoformat(field.strip())
+        naive = time if time.tzinfo is None else time.astimezone(datetime.UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        return None
+    return (naive - EPOCH).total_seconds()
+
+
+READERS: dict[Holds, Callable[[Field], float | None]] = {"truth values": _truth, "numbers": number, "times": _seconds}
+"""How fields become what columns hold, the strictest first."""
