@@ -120,12 +120,13 @@ class DependenceWarning(ReferenceWarning):
 class MissingExtraError(TocsinError, ImportError):
     """An optional dependency is needed for this and is not installed."""
 
-    def __init__(self, package: str, extra: str, *purpose: Part) -> None:
-        super().__init__(*purpose, f" needs the package '{package}': pip install 'tocsin[{extra}]'")
+    def __init__(self, package: str, extra: str | None, *purpose: Part) -> None:
+        wanted = package if extra is None else f"'tocsin[{extra}]'"
+        super().__init__(*purpose, f" needs the package '{package}': pip install {wanted}")
         self.msg = str(self)
         self._given = package, extra, *purpose
 
-    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[Part, ...]]:
+    def __reduce__(self) -> tuple[type[MissingExtraError], tuple[Part | None, ...]]:
         return type(self), self._given  # so that a worker process can raise it
 
 

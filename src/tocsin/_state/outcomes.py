@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
 from tocsin._calibration.tail import RateCurve
 from tocsin._common.wording import counted
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
+from tocsin._state.frames import frame_of
 from tocsin._statistics.base import Channel
+
+if TYPE_CHECKING:
+    import pandas
+    import polars
+    import pyarrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +46,9 @@ class Outcome:
 class Outcomes:
     """The outcomes of a block of observations, an array entry each.
 
-    Indexing or iterating gives `Outcome`s, slicing `Outcomes`.
+    Indexing or iterating gives `Outcome`s, slicing `Outcomes`. Frames have the columns time, alarm, statistic,
+    threshold and rarity, and, of the channel that spoke, channel_statistic, channel_window and channel_width; null for
+    what is not known.
 
     loudest: index into `channels` of the channel that spoke.  curve: how rare each statistic is.
     """
@@ -101,6 +109,19 @@ class Outcomes:
             pieces[0].channels,
             pieces[0].curve,
         )
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """As a frame of pandas."""
+        return frame_of(self, "pandas")
+
+    def to_polars(self) -> polars.DataFrame:
+        """As a frame of polars."""
+        frame: polars.DataFrame = frame_of(self, "polars")
+        return frame
+
+    def to_arrow(self) -> pyarrow.Table:
+        """As an Arrow table."""
+        return frame_of(self, "pyarrow")
 
     def __iter__(self) -> Iterator[Outcome]:
         return (self[i] for i in range(len(self)))
