@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
-from pathlib import Path
 from typing import TypeVar
 
 import typer
@@ -14,6 +12,7 @@ from rich.console import Console
 
 from tocsin._cli.spelling import FLAGS, spelled
 from tocsin._common.errors import InputError, TocsinError
+from tocsin._common.files import must_be_writable as must_be_writable
 
 T = TypeVar("T")
 
@@ -51,17 +50,6 @@ def short_errors(flags: Mapping[str, str] = FLAGS) -> Iterator[None]:
         told = error.told(partial(spelled, flags=flags)) if isinstance(error, TocsinError) else str(error)
         typer.echo(f"tocsin: {told}", err=True)
         raise typer.Exit(TROUBLE) from error
-
-
-def must_be_writable(file: Path) -> None:
-    """Refuse a file that cannot be written, before the work rather than after it."""
-    if file.exists() and not file.is_file():
-        # A file is replaced as a whole, so writing to a device or a pipe would remove it.
-        raise InputError(f"Cannot write {file}: it is a folder, a device or a pipe. Choose a file.")
-    if not os.access(file.parent, os.W_OK):
-        raise InputError(
-            f"Cannot write {file}: no file can be made in {file.parent.absolute()}. Choose another folder."
-        )
 
 
 def names(text: str | None) -> list[str] | None:

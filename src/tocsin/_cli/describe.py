@@ -4,21 +4,42 @@ from __future__ import annotations
 
 import math
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict
 
 from rich.console import Console
 from rich.text import Text
 
-from tocsin._calibration.dependence import SIGNIFICANT
-from tocsin._calibration.result import LEVEL
-from tocsin._common.wording import counted, rounded
+from tocsin._common.wording import counted
 from tocsin._data.intake import Tabular
 from tocsin._data.tables import OTHERS, Column
 from tocsin._detector.detector import Detector
 from tocsin._explain.result import Explanation
+from tocsin._report import describing
+from tocsin._report.describing import causes, channels, count, listed, method, promise, sampling, thresholds, windows
 from tocsin._state.outcomes import Outcome
 from tocsin._statistics.base import Channel
+
+__all__ = [
+    "alarm_facts",
+    "causes",
+    "changed",
+    "channel_facts",
+    "channels",
+    "columns",
+    "count",
+    "facts",
+    "finite",
+    "listed",
+    "method",
+    "place",
+    "precision",
+    "print_table",
+    "promise",
+    "sampling",
+    "thresholds",
+    "windows",
+]
 
 MOST_NAMES, MOST_CHANGED = 12, 3
 """Names of columns shown, and of those that changed."""
@@ -34,136 +55,9 @@ def print_table(out: Console, rows: Sequence[tuple[str, str]]) -> None:
         )
 
 
-def count(number: float) -> str:
-    """A number with commas between thousands.
-
-    >>> count(12345.0)
-    '12,345'
-    """
-    return f"{number:,.10g}"
-
-
-def promise(detector: Detector) -> str:
-    """What the detector promises while nothing changes."""
-    calibration = detector.calibration_
-    ert = count(calibration.ert)
-    if calibration.mode == "fixed":
-        return (
-            f"none: a single test rings once in {ert}, but tests depend on each other, so false alarms are rarer than "
-            "that, and not at a constant rate"
-        )
-    cold = "" if detector.start == "warm" else f", from observation {detector.windows_[-1]} of a run on (a cold start)"
-    average = "on average over reference sets"
-    if calibration.guarantee is not None:
-        average = f"or more, with a probability of {calibration.guarantee:.3g} over reference sets"
-    return f"when nothing changes, one false alarm in {ert} observations {average}, at a constant rate{cold}"
-
-
-def listed(items: Iterable[object]) -> str:
-    """Items in a sentence.
-
-    >>> listed([8, 25, 100])
-    '8, 25 and 100'
-    """
-    words = [str(item) for item in items]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def windows(detector: Detector) -> str:
-    """The windows in use."""
-    return f"the latest {listed(detector.windows_)} observations"
-
-
-def channels(detector: Detector) -> str:
-    """How many channels, and what they are."""
-    parts = []
-    for statistic in dict.fromkeys(channel.statistic for channel in detector.channels_):
-        own = [channel for channel in detector.channels_ if channel.statistic == statistic]
-        widths = sorted({channel.width for channel in own if channel.width is not None})
-        at = f" at kernel width {listed(f'{width:.4g}' for width in widths)}" if widths else ""
-        parts.append(f"{statistic}{at}")
-    return f"{len(detector.channels_)}: {'; '.join(parts)}{', over these windows' * (len(detector.windows_) > 1)}"
-
-
 def precision(detector: Detector) -> str:
     """How well the thresholds are known."""
-    calibration = detector.calibration_
-    interval = calibration.interval()
-    if interval is None or calibration.errors is None:
-        return (
-            f"Monte Carlo error of the false alarm rate {calibration.error:.1%} (one standard deviation); what the "
-            "reference lacks in size comes on top"
-        )
-    low, high = map(rounded, interval)
-    text = f"ERT {run_time(calibration.nominal, calibration.ert)}, {LEVEL:.0%} interval {low}-{high}"
-    more = calibration.points_to_halve
-    if more is not None:
-        return f"{text}; {rounded(more)} more reference rows would halve it"
-    if calibration.errors.tail > calibration.errors.simulation:
-        return f"{text}; it is wide because so rare an alarm is extrapolated"
-    return f"{text}; a smaller --error would narrow it"
-
-
-def causes(detector: Detector) -> str | None:
-    """What makes the interval as wide as it is."""
-    errors = detector.calibration_.errors
-    if errors is None:
-        return None
-    parts = [
-        ("the law behind a finite reference", errors.law),
-        ("the gap between reference and stream", errors.reference),
-        ("the simulation", errors.simulation),
-        ("the extrapolation", errors.tail),
-    ]
-    shown = [f"{error:.1%} {what}" for what, error in parts if error > 0]
-    return f"standard errors: {', '.join(shown)}; together {errors.total:.1%}"
-
-
-def sampling(detector: Detector) -> str:
-    """How null streams were drawn, and whether the reference's order matters."""
-    calibration = detector.calibration_
-    drawn = "independent rows"
-    if calibration.block > 1:
-        drawn = f"blocks of {calibration.block:,} rows (guard {calibration.guard:,})"
-    if calibration.dependence is None:
-        return f"{drawn}; whether rows depend on each other was not tested"
-    found = "rows depend on those before them" if calibration.dependence <= SIGNIFICANT else "no dependence found"
-    return f"{drawn}; {found} (p = {calibration.dependence:.2g})"
-
-
-def run_time(nominal: float, ert: float) -> str:
-    """What thresholds are set for: the promise to the letter, or, with a guarantee, about how much more."""
-    return count(ert) if nominal == ert else rounded(nominal)
-
-
-def method(detector: Detector) -> str:
-    """How the thresholds were made."""
-    calibration = detector.calibration_
-    against = {
-        "bootstrap": f"each against one of {calibration.copies:,} bootstrap references",
-        "direct": "each against the reference itself, whose values repeat",
-        "split": "each against the reference rows that it leaves out (split references)",
-    }[calibration.references]
-    tests = counted(calibration.tests, "test")
-    extrapolated = ""
-    if calibration.nominal > 2 * calibration.simulated:
-        extrapolated = f"; extrapolated from alarms once in {rounded(calibration.simulated)} to rarer ones"
-    return (
-        f"'{calibration.mode}': {calibration.paths:,} simulated streams of {tests}, {against}; "
-        f"{calibration.seconds:.1f} s{extrapolated}"
-    )
-
-
-def thresholds(detector: Detector) -> str:
-    """The first threshold, a few, and the last."""
-    values = detector.thresholds_
-    # Test 0 is made before the first observation by a warm detector, and with the last of a full window by a cold one.
-    zeroth = 0 if detector.start == "warm" else detector.windows_[-1]
-    first, settled = max(zeroth, 1), zeroth + len(values) - 1
-    steps = (step * 10**power for power in range(len(str(len(values)))) for step in (1, 2, 5))
-    some = sorted({first} | {zeroth + step for step in steps})
-    shown = [f"{time}: {values[time - zeroth]:.4g}" for time in some if time < settled]
-    return f"at observation {', '.join(shown)}; from {settled} on: {values[-1]:.4g}" if shown else f"{values[-1]:.4g}"
+    return describing.precision(detector, "--error")
 
 
 def place(detector: Detector, run: int) -> str:

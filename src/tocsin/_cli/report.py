@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import datetime
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Annotated
@@ -16,12 +14,9 @@ from tocsin._cli import common, describe, reading, streams
 from tocsin._cli.live import by_chance
 from tocsin._cli.stopping import stopper
 from tocsin._cli.watch import RANG
-from tocsin._common.errors import InputError
 from tocsin._common.wording import counted
 from tocsin._detector.detector import Detector
 from tocsin._execution.progress import progress_bar
-
-SUFFIXES = (".html", ".htm")
 
 SAMPLE = 1 << 16
 """Bytes of a text from which the length of its lines is estimated."""
@@ -62,9 +57,7 @@ def command(
       tocsin report machine.tocsin today.csv -o report.html --title "Pump 3, Monday"
       zcat log.csv.gz | tocsin report machine.tocsin - -o report.html --columns flow,pressure
     """
-    if output.suffix.lower() not in SUFFIXES:
-        raise InputError(f"-o {output}: a page for a browser must end in {' or '.join(SUFFIXES)}.")
-    common.must_be_writable(output)
+    report.must_be_page(output)
     detector = Detector.load(file)
     seen = report.Gathered(detector)
     total = _rows_about(stream)
@@ -76,18 +69,15 @@ def command(
             if total:
                 progress(seen.rows, max(total, seen.rows))
     source = reading.source_name(stream)
-    about = report.About(
+    about = report.About.of(
+        detector,
         title=title or Path(source).name,
-        detector=file.name,
+        called=file.name,
         stream=Path(source).name,
-        promise=describe.promise(detector),
         precision=describe.precision(detector),
-        causes=describe.causes(detector),
-        facts=list(_facts(detector)),
-        made=datetime.datetime.now().astimezone(),
         interrupted=stop.asked,
     )
-    _write(output, report.page(seen, about))
+    report.write(output, seen, about)
     stopped = "Stopped after " if stop.asked else ""
     common.console().print(
         f"{stopped}{counted(seen.rows, 'observation')}: {counted(seen.alarms, 'alarm')}, where chance alone "
@@ -96,22 +86,6 @@ def command(
         soft_wrap=True,
     )
     raise typer.Exit(RANG if seen.alarms else 0)
-
-
-def _facts(detector: Detector) -> Iterator[tuple[str, str]]:
-    """What a page says of the calibration."""
-    rows, compared = len(detector.reference_), detector.calibration_.compared
-    reference = f"{counted(rows, 'row')} of {counted(len(detector.intake_.names), 'column')}"
-    if compared < rows:
-        reference += f", {compared:,} of which new observations are compared with"
-    yield "Reference", reference
-    yield "Windows", describe.windows(detector)
-    yield "Channels", describe.channels(detector)
-    yield "Thresholds", describe.thresholds(detector)
-    yield "Calibration", describe.method(detector)
-    yield "Sampling", describe.sampling(detector)
-    yield "Start", detector.start
-    yield "Seed", str(detector.seed_)
 
 
 def _rows_about(stream: str) -> int | None:
@@ -132,13 +106,3 @@ def _rows_about(stream: str) -> int | None:
         start = text.read(SAMPLE)
     lines = start.count(b"\n")
     return round(path.stat().st_size * lines / len(start)) if lines else None
-
-
-def _write(output: Path, text: str) -> None:
-    """The whole file or none of it."""
-    part = output.with_name(f".{output.name}.part")
-    try:
-        part.write_text(text, encoding="utf-8")
-        part.replace(output)
-    finally:
-        part.unlink(missing_ok=True)

@@ -241,13 +241,18 @@ class Tabular:
         return self.columns.owners
 
     def many(self, block: object) -> Float64Array:
+        table = self.table(block)
+        return np.empty((0, self.columns.width)) if table is None else self.columns.encode(table)
+
+    def table(self, block: object) -> Table | None:
+        """Several observations under the names of the columns; None if there are no observations, and no names."""
         table = as_table(block, self.columns.ignores, self.columns.expected)
         if table is None:
             block = validation.plain_array(block) if _is_tensor_or_sparse(block) else block
             if is_collection(block) and len(block) == 0:
-                return np.empty((0, self.columns.width))
+                return None
             table = unnamed(block, self.names)
-        return self.columns.encode(table)
+        return table
 
     def one(self, x: object) -> Float64Array:
         x = validation.plain_array(x) if _is_tensor_or_sparse(x) else x

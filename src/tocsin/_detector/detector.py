@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Literal, Self, TypeVar, get_args
 
 from tocsin import _compute as compute
@@ -279,6 +280,35 @@ class Detector(Watcher[Calibration]):
         from tocsin._explain.alarm import Alarm  # needs scipy, which watching does not
 
         return Alarm.of(*now(self)).explain()
+
+    def report(
+        self,
+        stream: object,
+        path: str | os.PathLike[str],
+        *,
+        title: str | None = None,
+        progress: bool | None = None,
+    ) -> Path:
+        """Watch a stream, and write what was seen as one page for a browser; returns its path.
+
+        The page is that of `tocsin report`: the verdict, the promise, the path, every alarm explained, data quality.
+        The stream goes on from where the detector is, a new run begins after each alarm, and the detector itself stays
+        where it is. Trouble leaves no page, and one that was there before as it was.
+
+        Parameters
+        ----------
+        stream
+            Observations, as `update_many` takes them.
+        path
+            The .html file to write.
+        title
+            What the page is called. Default: the name of the file.
+        progress
+            Whether to show a progress bar on standard error; by default, on a terminal when it takes long.
+        """
+        from tocsin._report.writing import report
+
+        return report(self, stream, Path(path), title, progress)
 
     def _begin(self, fitted: Fitted[Calibration], number: int) -> Run:
         return super()._begin(fitted, number) if fitted.start == "cold" else warm_run(fitted, number)

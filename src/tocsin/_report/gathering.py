@@ -9,6 +9,7 @@ import numpy as np
 
 from tocsin._compute.arrays import Float64Array
 from tocsin._data.intake import Tabular
+from tocsin._data.representations.batches import count_of, piece_of
 from tocsin._data.tables import Table, Values
 from tocsin._detector.detector import Detector
 from tocsin._explain.result import Explanation
@@ -103,20 +104,22 @@ class Gathered:
         self._latest = np.empty((2, 0))
         self._reference: dict[str, Values | None] = {}
 
-    def add(self, rows: Table) -> None:
+    def add(self, rows: object) -> None:
         """Watch the rows that follow; a new run begins after each alarm."""
-        intake, position = self.detector.intake_, 0
-        if isinstance(intake, Tabular):
+        intake = self.detector.intake_
+        if isinstance(intake, Tabular) and isinstance(rows, Table):
             intake.columns.must_match(rows)
             rows = intake.columns.held(rows)
-        while position < len(rows):
-            outcomes = self.detector.update_until_alarm(rows[position:])
+        position, count = 0, count_of(rows)
+        while position < count:
+            outcomes = self.detector.update_until_alarm(piece_of(rows, position, count))
             position += len(outcomes)
             self._saw(outcomes)
             if self.detector.alarm is not None:
                 self._rang(self.detector.alarm)
                 self.detector.reset()
-        self.quality.add(rows)
+        if isinstance(rows, Table):
+            self.quality.add(rows)
 
     def _saw(self, outcomes: Outcomes) -> None:
         self.rows += len(outcomes)

@@ -10,6 +10,8 @@ from importlib.resources import files
 
 from tocsin import __version__
 from tocsin._common.wording import counted
+from tocsin._detector.detector import Detector
+from tocsin._report import describing
 from tocsin._report.alarms import alarm_section
 from tocsin._report.gathering import Gathered
 from tocsin._report.html import Markup, join, tag
@@ -41,6 +43,33 @@ class About:
     facts: list[tuple[str, str]]
     made: datetime.datetime
     interrupted: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        detector: Detector,
+        *,
+        title: str,
+        called: str,
+        stream: str,
+        precision: str | None = None,
+        interrupted: bool = False,
+    ) -> About:
+        """A page that is made now.
+
+        called: what the page calls the detector.  precision: in other words than the usual.
+        """
+        return cls(
+            title=title,
+            detector=called,
+            stream=stream,
+            promise=describing.promise(detector),
+            precision=precision or describing.precision(detector),
+            causes=describing.causes(detector),
+            facts=list(describing.facts(detector)),
+            made=datetime.datetime.now().astimezone(),
+            interrupted=interrupted,
+        )
 
 
 def page(seen: Gathered, about: About) -> str:
