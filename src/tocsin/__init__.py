@@ -10,6 +10,8 @@ from tocsin._common.errors import (
     StorageError,
     TocsinError,
 )
+from tocsin._compare.compare import compare
+from tocsin._compare.result import Comparison
 from tocsin._detector.detector import Detector
 from tocsin._explain.result import Explanation
 from tocsin._samplers import Blocks, Independent
@@ -26,6 +28,7 @@ __all__ = [
     "Blocks",
     "Calibration",
     "Channel",
+    "Comparison",
     "Custom",
     "DependenceWarning",
     "Detector",
@@ -47,5 +50,6 @@ __all__ = [
     "Step",
     "StorageError",
     "TocsinError",
+    "compare",
 ]
 __version__ = "0.1.0"

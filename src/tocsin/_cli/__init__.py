@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from tocsin import __version__
-from tocsin._cli import check, common, demo, fit, report, reproduce, watch
+from tocsin._cli import check, common, compare, demo, fit, report, reproduce, watch
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, rich_markup_mode=None, pretty_exceptions_enable=False)
 
@@ -45,6 +45,7 @@ app.command("fit")(fit.command)
 app.command("watch")(watch.command)
 app.command("check")(check.command)
 app.command("report")(report.command)
+app.command("compare")(compare.command)
 app.command("demo")(demo.command)
 app.command("reproduce")(reproduce.command)
 

@@ -130,7 +130,7 @@ def command(
         sampler=_sampler(sampler, block_length),
         guarantee=guarantee,
         interval=interval,
-        kinds=_kinds(common.names(columns), kinds),
+        kinds=kinds_of(common.names(columns), kinds),
         mode=mode,
         start=start,
         error=error,
@@ -181,7 +181,7 @@ def _read(reference: str, columns: list[str] | None, groups: str | None) -> tupl
     return table.without([groups]), table.columns[groups].as_strings()
 
 
-def _kinds(columns: list[str] | None, kinds: str | None) -> dict[str, Kind] | None:
+def kinds_of(columns: list[str] | None, kinds: str | None) -> dict[str, Kind] | None:
     """The kinds that are given; columns that are not chosen are ignored, in the stream too."""
     chosen: dict[str, Kind] = {}
     if columns is not None:

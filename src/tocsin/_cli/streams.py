@@ -8,7 +8,7 @@ from pathlib import Path
 from tocsin._cli import reading
 from tocsin._common.errors import InputError
 from tocsin._common.wording import counted
-from tocsin._data.intake import Tabular
+from tocsin._data.intake import Intake, Tabular
 from tocsin._data.tables import OTHERS, Table, numbered
 from tocsin._detector.detector import Detector
 
@@ -28,7 +28,18 @@ def blocks(
     Chosen columns, and those without names, are taken in the order of the reference's.
     lines: of a text that grows, instead of reading the stream.
     """
-    own = detector.intake_
+    return blocks_for(detector.intake_, f"the reference of {file}", stream, columns, size, lines)
+
+
+def blocks_for(
+    own: Intake,
+    called: str,
+    stream: str,
+    columns: list[str] | None,
+    size: int = reading.BLOCK,
+    lines: Iterable[str] | None = None,
+) -> Iterator[Table]:
+    """The same for what was learned from a reference; called: what a message calls that."""
     chosen = columns
     if columns is None and isinstance(own, Tabular) and OTHERS in own.columns.ignored:
         chosen = list(own.names)
@@ -45,8 +56,8 @@ def blocks(
         if in_order and len(table.names) != len(own.names):
             given = counted(len(table.names), "column")
             raise InputError(
-                f"{reading.source_name(stream)} has {given}, and the reference of {file} has {len(own.names)}: they "
-                "must be the same. Choose them with --columns."
+                f"{reading.source_name(stream)} has {given}, and {called} has {len(own.names)}: they must be the "
+                "same. Choose them with --columns."
             )
         if in_order:
             table = table.renamed(own.names)

@@ -25,6 +25,7 @@ class Purpose(IntEnum):
     BANK_STARTS = 12
     FLEET_STARTS = 13
     EXPLAIN = 14
+    COMPARE = 15
 
 
 def generator(seed: int, purpose: Purpose, *further: int) -> np.random.Generator:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from tocsin._common.errors import InputError
-from tocsin._compute.arrays import Array, Float64Array
+from tocsin._compute.arrays import Array, Float64Array, Int64Array
 
 Holds = Literal["numbers", "truth values", "times", "strings", "nothing"]
 """What the values of a column are; 'nothing' if all are missing."""
@@ -37,7 +37,7 @@ class Values:
     def __len__(self) -> int:
         return len(self.data)
 
-    def __getitem__(self, rows: slice) -> Values:
+    def __getitem__(self, rows: slice | Int64Array) -> Values:
         return Values(self.holds, self.data[rows], self.named)
 
     @property
@@ -192,7 +192,7 @@ class Table:
     def __len__(self) -> int:
         return len(next(iter(self.columns.values()))) if self.columns else 0
 
-    def __getitem__(self, rows: slice) -> Table:
+    def __getitem__(self, rows: slice | Int64Array) -> Table:
         return Table({name: values[rows] for name, values in self.columns.items()})
 
     def __iter__(self) -> Iterator[tuple[str, Values]]:
