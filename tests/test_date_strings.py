@@ -157,7 +157,7 @@ def test_a_later_value_that_is_no_date_is_refused(fitted: Detector) -> None:
         fitted.update({"flow": 0.0, "seen": "noon"})
     with pytest.raises(InputError, match="'seen' holds numbers such as '5'"):
         fitted.update({"flow": 0.0, "seen": 5.0})
-    assert fitted.time_ == 0
+    assert fitted.time == 0
 
 
 def test_a_report_takes_them_for_times() -> None:

@@ -49,8 +49,8 @@ def test_the_detector_stays_where_it_is(folder: Path, tmp_path: Path) -> None:
     for part in (STREAM[:490], STREAM[490:560]):
         equal(fitted.update_many(part), twin.update_many(part))
         fitted.report(STREAM, tmp_path / "own.html")
-        assert (fitted.time_, fitted.run_, fitted.alarm_) == (twin.time_, twin.run_, twin.alarm_)
-    assert fitted.alarm_ is not None
+        assert (fitted.time, fitted.run, fitted.alarm) == (twin.time, twin.run, twin.alarm)
+    assert fitted.alarm is not None
     assert Page((tmp_path / "own.html").read_text(encoding="utf-8")).text.startswith("own Tocsin report own")
     equal(fitted.update_many(STREAM[560:]), twin.update_many(STREAM[560:]))
 
@@ -73,7 +73,7 @@ def test_any_stream_that_a_detector_takes(tmp_path: Path) -> None:
         seen = embedded(Page(fitted.report(stream, tmp_path / "a.html").read_text(encoding="utf-8")))
         assert seen["rows"] == 50
         assert seen["marks"]
-        assert fitted.time_ == 0
+        assert fitted.time == 0
         quiet = fitted.report(stream[:0], tmp_path / "b.html").read_text(encoding="utf-8")
         assert "no alarm in 0 rows" in Page(quiet).text
 
@@ -85,7 +85,7 @@ def test_long_streams_are_watched_in_blocks(tmp_path: Path) -> None:
     stream = rng.normal(size=(9000, 1))
     seen = embedded(Page(fitted.report(stream, tmp_path / "a.html").read_text(encoding="utf-8")))
     assert seen["rows"] == 9000
-    rang = np.flatnonzero(fitted.update_many(stream, reset_on_alarm=True).alarm) + 1
+    rang = np.flatnonzero(fitted.update_many(stream).alarm) + 1
     assert len(rang) > 10
     assert seen["marks"] == rang.tolist()
 
@@ -111,4 +111,4 @@ def test_trouble_leaves_no_page(folder: Path, tmp_path: Path, monkeypatch: pytes
         fitted.report(STREAM[:20], page)
     assert page.read_text() == "before"
     assert list(tmp_path.iterdir()) == [page]
-    assert (fitted.time_, fitted.alarm_) == (0, None)
+    assert (fitted.time, fitted.alarm) == (0, None)

@@ -69,6 +69,7 @@ class Comparison:
     splits: ways to tell the rows apart into two tables that were looked at, the one at hand included.
     columns: all of them, the surest first; one that does not differ is named in at most 5% of comparisons.
     seed: that of the random splits.
+    tables: the rows compared, to be drawn.
     """
 
     differs: bool
@@ -85,7 +86,6 @@ class Comparison:
     columns: tuple[DifferingColumn, ...]
     seed: int
     tables: tuple[Table, Table] = field(repr=False)
-    """The rows compared, to be drawn."""
 
     @property
     def changed(self) -> tuple[DifferingColumn, ...]:
