@@ -70,3 +70,13 @@ def test_reaching_is_seen() -> None:
         "_thing in line 3",
     ]
     assert reached("class A:\n  def f(self, other):\n    self._x = 1\n    return other._x + self._y") == []
+
+
+LONG = 350
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
+def test_long_files_say_why(file: Path) -> None:
+    """In their first lines."""
+    text = file.read_text()
+    assert len(text.splitlines()) <= LONG or "A long file, since " in text[:1000]

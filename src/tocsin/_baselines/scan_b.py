@@ -32,7 +32,8 @@ from tocsin._state import Fitted
 from tocsin._statistics.base import Parts
 from tocsin._statistics.family import LiveFamily
 from tocsin._statistics.kernels import Gaussian, ScaledPoints
-from tocsin._statistics.mmd_gaussian import Family, GaussianLive
+from tocsin._statistics.mmd_gaussian import GaussianLive
+from tocsin._statistics.pairs import Family
 
 LOWEST = 1.0
 """The approximate run length falls up to about here and grows from here on."""

@@ -2,6 +2,8 @@
 
 Shapes: N reference points of d coordinates, P null streams of L points, T tests of each (T = L - max(windows) + 1),
 G pseudo-references, m features. Channels are ordered width by width, then window by window.
+
+A long file, since it has all of them, each beside those that it calls.
 """
 
 from __future__ import annotations

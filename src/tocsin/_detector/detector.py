@@ -1,4 +1,7 @@
-"""The detector: how it takes in a stream, and how it is fitted to a reference."""
+"""The detector: how it takes in a stream, and how it is fitted to a reference.
+
+A long file, since what every option means is written here.
+"""
 
 from __future__ import annotations
 

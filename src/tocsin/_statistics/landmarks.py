@@ -28,15 +28,9 @@ from tocsin._compute import Functions
 from tocsin._compute.arrays import Array, Float32Array, Float64Array, Int64Array
 from tocsin._statistics.base import NullPaths, Parts, Setting
 from tocsin._statistics.kernels import ScaledPoints
-from tocsin._statistics.mmd_gaussian import (
-    NO_WEIGHTS,
-    Family,
-    GaussianLive,
-    PairTerms,
-    PreparedGaussian,
-    as_columns,
-)
+from tocsin._statistics.mmd_gaussian import NO_WEIGHTS, GaussianLive, PreparedGaussian, as_columns
 from tocsin._statistics.neighbours import near
+from tocsin._statistics.pairs import Family, PairTerms
 
 FEWEST_PER_LANDMARK = 4
 """Reference points for each landmark, at least: with fewer there is little to gain, and much of the reference lost."""

@@ -10,8 +10,8 @@ from tocsin._common.errors import InputError
 from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin._statistics.base import Channel, NullPaths, Parts, Points, Setting, WindowState, choose
 from tocsin._statistics.kernels import Kernel
-from tocsin._statistics.mmd_gaussian import PairPaths, PairSplitPaths, PairTerms, bootstrap_terms, direct_terms
 from tocsin._statistics.neighbours import centred, mean_pair, others
+from tocsin._statistics.pairs import PairPaths, PairSplitPaths, PairTerms, bootstrap_terms, direct_terms
 
 LARGEST = 20_000
 """A function cannot be compiled into the simulation, so its kernel matrix is kept while fitting: 4 N^2 bytes."""

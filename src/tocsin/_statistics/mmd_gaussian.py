@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from tocsin._compute import Functions
-from tocsin._compute.arrays import Array, BoolArray, Float32Array, Float64Array, Int64Array
+from tocsin._compute.arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from tocsin._execution.threads import Threads
-from tocsin._samplers import Streams
-from tocsin._statistics.base import Channel, NullPaths, Parts, Setting, WindowState
+from tocsin._statistics.base import NullPaths, Parts, Setting, WindowState
 from tocsin._statistics.kernels import ScaledPoints
-from tocsin._statistics.neighbours import centred, mean_pair, near, others
+from tocsin._statistics.neighbours import centred, mean_pair, others
+from tocsin._statistics.pairs import Family, PairPaths, PairSplitPaths, PairTerms, bootstrap_terms, direct_terms
 
 PADDING = 64
 """Hot functions read whole strips of this many columns."""
@@ -237,138 +236,6 @@ class GaussianLive:
         scaled = ScaledPoints(parts["centre"], tuple(parts["widths"]))
         family = Family(windows, scaled.widths, parts["heard"], parts["typical"])
         return cls(parts["points"], parts["offset"], scaled, family, parts["guard"], compute)
-
-
-@dataclass(frozen=True)
-class Family:
-    """Which of the computed rows are channels.
-
-    heard: rows (widths x windows) of the MMD.
-    typical: the width at which windows are also judged by how typical their points are, each way; -1 for none.
-        A - mean c is what the MMD has besides the pairs within the window. On its own it varies little, and tells soon
-        that points come from where the reference has few, or from its midst alone.
-    """
-
-    windows: tuple[int, ...]
-    widths: tuple[float, ...]
-    heard: Int64Array
-    typical: int
-
-    @cached_property
-    def rows(self) -> int:
-        """Rows that are computed."""
-        return (len(self.widths) + (self.typical >= 0)) * len(self.windows)
-
-    @cached_property
-    def channels(self) -> tuple[Channel, ...]:
-        everything = [Channel("MMD", window, width) for width in self.widths for window in self.windows]
-        channels = [everything[i] for i in self.heard]
-        if self.typical >= 0:
-            width = self.widths[self.typical]
-            channels += [Channel("less typical", window, width) for window in self.windows]
-            channels += [Channel("more typical", window, width) for window in self.windows[self._longer]]
-        return tuple(channels)
-
-    @property
-    def _longer(self) -> slice:
-        """All windows but the shortest, if there are several: a handful of typical points is nothing unusual."""
-        return slice(len(self.windows) > 1, None)
-
-    @cached_property
-    def _places(self) -> Int64Array | None:
-        """The row of every channel; None where they are all rows in order."""
-        if self.typical < 0:
-            return None if len(self.heard) == self.rows else self.heard
-        typicality = np.arange(self.rows - len(self.windows), self.rows)
-        return np.concatenate([self.heard, typicality, typicality[self._longer]])
-
-    def choose(self, rows: Array, axis: int = 0) -> Array:
-        """The channels, from all rows; `axis` is that of the rows, 0 or 1."""
-        if self._places is None:
-            return rows
-        if isinstance(rows, np.ndarray):
-            chosen: Array = rows.take(self._places, axis)
-        else:
-            chosen = rows[self._places.tolist()] if axis == 0 else rows[:, self._places.tolist()]
-        if self.typical >= 0:
-            first = len(self.heard) + len(self.windows)
-            more = chosen[first:] if axis == 0 else chosen[:, first:]
-            more *= -1  # not np.negative(..., out=more), which numpy 2.4 gets wrong on strided views
-        return chosen
-
-
-@dataclass(frozen=True)
-class PairTerms:
-    """What a path adds to the pairs of its window: offset (widths, G), linear (G, widths, N); and the kernel that a
-    point drawn twice has with itself, neutral (widths, N)."""
-
-    offset: Float64Array
-    linear: Float32Array
-    neutral: Float32Array
-
-
-def bootstrap_terms(
-    products: Float64Array, row_sums: Float64Array, weights: Float32Array, setting: Setting
-) -> PairTerms:
-    """A^g = v'Kv / (N^2 - v'v) and c_j^g = (K v)_j / (N - v_j), v the counts of pseudo-reference g; products is K v.
-
-    No point meets itself, neither in the pseudo-reference nor, drawn twice, in the window: there the pair takes the
-    value whose centred kernel is 0. With a guard, K has no entries of points that are close in time, and in the
-    denominators v_j is the sum of v over the points close to j.
-    """
-    mean = row_sums / others(len(weights), setting.guard)
-    return PairTerms(*setting.compute.pair_terms(products, mean, weights, near(weights, setting.guard)))
-
-
-def direct_terms(row_sums: Float64Array, diagonal: Float64Array, offset: Float64Array, setting: Setting) -> PairTerms:
-    """The reference itself, and kernels as they are; diagonal is k(x_i, x_i), (widths, N); offset (widths,)."""
-    linear = (-2 * (row_sums + diagonal) / row_sums.shape[1])[None]
-    put = setting.compute.put
-    return PairTerms(put(offset[:, None]), put(linear.astype(np.float32)), put(diagonal.astype(np.float32)))
-
-
-@dataclass(frozen=True, eq=False)
-class PairPaths:
-    """Null paths of a kernel statistic, against pseudo-references or the reference itself.
-
-    points (N, d) or a kernel matrix, table (N, N); family: None where all rows are channels.
-    """
-
-    points: Float32Array
-    table: Float32Array
-    multipliers: Float32Array
-    terms: PairTerms
-    windows: Int64Array
-    compute: Functions
-    family: Family | None = None
-
-    def __call__(self, streams: Streams) -> Float32Array:
-        terms, typical = self.terms, -1 if self.family is None else self.family.typical
-        rows = self.compute.pair_bootstrap_paths(
-            self.points, self.table, streams.points, streams.copies, self.windows, self.multipliers,
-            terms.neutral, terms.offset, terms.linear, typical,
-        )  # fmt: skip
-        return rows if self.family is None else self.family.choose(rows)
-
-
-@dataclass(frozen=True, eq=False)
-class PairSplitPaths:
-    """Null paths of a kernel statistic against the points that a stream leaves out; as `PairPaths`, with row sums."""
-
-    points: Float32Array
-    table: Float32Array
-    multipliers: Float32Array
-    row_sums: Float64Array
-    windows: Int64Array
-    compute: Functions
-    family: Family | None = None
-
-    def __call__(self, streams: Streams) -> Float32Array:
-        rows = self.compute.pair_split_paths(
-            self.points, self.table, streams.points, self.windows, self.multipliers, self.row_sums,
-            -1 if self.family is None else self.family.typical,
-        )  # fmt: skip
-        return rows if self.family is None else self.family.choose(rows)
 
 
 def as_columns(points: Float32Array) -> Float32Array:
