@@ -41,6 +41,7 @@ reference["age"] = rng.normal(size=300)
 GIVEN = {
     "README": ROWS,
     "coming-from-alibi-detect": ROWS + "x_ref, batch = reference, stream\n",
+    "compare": ROWS + "january, february = reference, stream\n",
     "data": TABLE,
     "explanations": FITTED + "detector.update_until_alarm(stream[:-1])\nx = stream[-1]\n",
     "fleet": FILES,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import builtins
 import importlib
 import inspect
 import pickle
@@ -15,6 +16,7 @@ from importlib.resources import files
 from pathlib import Path
 from types import ModuleType
 from typing import get_args, get_type_hints
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -206,9 +208,16 @@ def _returned(thing: object) -> Iterator[tuple[str, type]]:
     for name, member in members.items():
         function = getattr(member, "fget", None) or getattr(member, "__func__", member)
         if inspect.isfunction(function) and "return" in function.__annotations__:
-            drawing = {"Axes": object, "DataFrame": object, "SparkSession": object}  # of libraries that may be missing
-            hint = get_type_hints(function, {**vars(sys.modules[function.__module__]), **drawing})["return"]
+            known = {**vars(builtins), **vars(sys.modules[function.__module__])}
+            hint = get_type_hints(function, known, Elsewhere(known))["return"]
             yield from ((f"{thing}.{name}", own) for own in _ours(hint))
+
+
+class Elsewhere(dict[str, object]):
+    """Stands for names of other libraries, which a module knows only while its types are checked."""
+
+    def __missing__(self, name: str) -> object:
+        return MagicMock()
 
 
 def _ours(hint: object) -> Iterator[type]:

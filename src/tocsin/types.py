@@ -3,8 +3,25 @@
 from tocsin._calibration.tail import RateCurve, Tail
 from tocsin._calibration.uncertainty import Errors
 from tocsin._common.errors import Option
+from tocsin._compare.result import ComparisonFacts, DifferingColumn
 from tocsin._data.intake import Intake
-from tocsin._explain.result import Began, Example, Facts, Moved
+from tocsin._data.tables import Table, Values
+from tocsin._explain.result import Began, Example, ExplanationFacts, Moved
 from tocsin._statistics.base import Statistic
 
-__all__ = ["Began", "Errors", "Example", "Facts", "Intake", "Moved", "Option", "RateCurve", "Statistic", "Tail"]
+__all__ = [
+    "Began",
+    "ComparisonFacts",
+    "DifferingColumn",
+    "Errors",
+    "Example",
+    "ExplanationFacts",
+    "Intake",
+    "Moved",
+    "Option",
+    "RateCurve",
+    "Statistic",
+    "Table",
+    "Tail",
+    "Values",
+]

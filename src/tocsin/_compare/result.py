@@ -35,7 +35,7 @@ class DifferingColumn:
     after: str
 
 
-class Facts(TypedDict):
+class ComparisonFacts(TypedDict):
     """A comparison as numbers, strings, lists and dicts only."""
 
     differs: bool
@@ -97,7 +97,7 @@ class Comparison:
         """Whether there are enough rows for a verdict as rare as `ert` asks for."""
         return self.reach >= self.ert
 
-    def to_dict(self) -> Facts:
+    def to_dict(self) -> ComparisonFacts:
         """Numbers, strings, lists and dicts only."""
         return {
             "differs": self.differs,

@@ -70,7 +70,7 @@ class Example:
     values: Mapping[str, str]
 
 
-class Facts(TypedDict):
+class ExplanationFacts(TypedDict):
     """An explanation as numbers, strings, lists and dicts only."""
 
     time: int
@@ -126,7 +126,7 @@ class Explanation:
             recent=tuple(replace(example, place=example.place + by) for example in self.recent),
         )
 
-    def to_dict(self) -> Facts:
+    def to_dict(self) -> ExplanationFacts:
         """Numbers, strings, lists and dicts only."""
         return {
             "time": self.outcome.time,
