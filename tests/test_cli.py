@@ -710,7 +710,7 @@ def test_demo_where_characters_are_missing(tmp_path: Path) -> None:
     words = " ".join(result.stdout.split())
     assert "one false alarm in 5,000 observations" in words
     assert "after the change (MMD, window" in words
-    assert "the change began at about reading " in words
+    assert "the change began at about observation " in words
     assert "neither stands out: the change lies between them" in words
     assert "detector = tocsin.Detector(ert=5000).fit(reference)" in words
     assert result.stderr == ""

@@ -36,6 +36,7 @@ rng = np.random.default_rng(0)
 born = pd.Timestamp("1970-01-01") + pd.to_timedelta(rng.integers(0, 9999, 300), "D")
 reference = pd.DataFrame({"postcode": rng.integers(1, 5, 300), "born": born, "row_id": range(300)})
 reference["age"] = rng.normal(size=300)
+block = reference[:50]
 """
 
 GIVEN = {

@@ -23,7 +23,7 @@ NAMES = [
 def cold(quick_fits: None) -> Outcomes:
     """With windows that fill at first."""
     rng = np.random.default_rng(0)
-    fitted = detector(rng.normal(size=(200, 2)), start="cold")
+    fitted = detector(rng.normal(size=(200, 2)), start="cold", reset_on_alarm=False)
     return fitted.update_many(rng.normal(2, 1, size=(30, 2)))
 
 

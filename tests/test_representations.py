@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -261,17 +260,3 @@ def test_public_names() -> None:
     """Sorted, there, and documented."""
     for name in representations.__all__:
         assert (getattr(representations, name).__doc__ or "").partition("\n")[0].endswith("."), name
-
-
-@pytest.mark.usefixtures("quick_fits")
-def test_the_page_runs() -> None:
-    """Every example in docs/representations.md but the simulation, which takes long."""
-    for library in ("sklearn", "torch"):
-        pytest.importorskip(library)
-    page = (Path(__file__).parents[1] / "docs" / "representations.md").read_text()
-    names: dict[str, Any] = {"print": lambda *what: None}
-    blocks = re.findall(r"^```python\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 6
-    for block in blocks[:-1]:
-        exec(block, names)
-        assert names["outcomes"].alarm.any()

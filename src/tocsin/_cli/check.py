@@ -122,12 +122,13 @@ def _table(detector: Detector) -> list[tuple[str, str]]:
 def _run_table(run: QuietRun) -> list[tuple[str, str]]:
     low, high = run.observed()
     alarms = counted(run.alarms, "alarm")
+    interval = f"{rounded(low)} or more" if math.isinf(high) else f"{rounded(low)}-{rounded(high)}"
     table = [
         ("Seen", f"{alarms} in {run.tests:,} tests, where the promise means {run.expected:.3g}"),
         (
             "Run time",
-            f"{LEVEL:.0%} interval {rounded(low)}-{'' if math.isinf(high) else rounded(high)} from "
-            f"these alarms alone; thresholds are set for {describe.count(round(run.ert, 1))}",
+            f"{LEVEL:.0%} interval {interval} from these alarms alone; thresholds are set for "
+            f"{describe.count(round(run.ert, 1))}",
         ),
     ]
     evenness = run.evenness
