@@ -264,7 +264,8 @@ def test_ten_million_steps_leave_no_drift(statistic: MMD | LSDD | MeanShift) -> 
     """After 10^7 observations the statistic is that of a detector which saw only the last few."""
     rng = np.random.default_rng(0)
     reference = rng.normal(50.0, 1.0, (40, 2))
-    old, young = (Detector(50, statistic, window=4, paths=200, start="cold", seed=0).fit(reference) for _ in range(2))
+    options = {"window": 4, "paths": 200, "start": "cold", "reset_on_alarm": False, "seed": 0}
+    old, young = (Detector(50, statistic, **options).fit(reference) for _ in range(2))  # type: ignore[arg-type]
     block = rng.normal(50.0, 1.0, (500_000, 2))
     for _ in range(20):
         old.update_many(block)

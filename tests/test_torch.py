@@ -350,8 +350,9 @@ def test_a_block_without_enough_memory_changes_nothing(monkeypatch: pytest.Monke
     """Of a block that is taken in by pieces, one that fails takes the others with it."""
     sample = np.random.default_rng(0).normal(size=(200, 2))
     detector = Detector(
-        50, MMD(Gaussian()), window=5, paths=200, interval=False, seed=1, backend="torch", device=DEVICE
-    )
+        50, MMD(Gaussian()), window=5, reset_on_alarm=False, paths=200, interval=False, seed=1, backend="torch",
+        device=DEVICE,
+    )  # fmt: skip
     detector.fit(sample, progress=False)
     twin = copy.deepcopy(detector)
     whole, pieces = torch_live._advanced, 0
