@@ -52,8 +52,9 @@ class Alarm:
         outcome = run.alarm
         if outcome is None or outcome.channel is None:
             raise InputError(
-                f"There is no alarm to explain: this run has been quiet for {counted(run.time, 'observation')}. Call "
-                "explain() after an alarm, before reset()."
+                f"There is no alarm to explain: this run has been quiet for {counted(run.time, 'observation')}. An alarm "
+                "ends its run, and the next observation begins another: call explain() in between. In a block, "
+                "update_until_alarm stops at the alarm."
             )
         after = run.time - outcome.time
         if after >= len(run.recent):
