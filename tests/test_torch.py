@@ -369,6 +369,7 @@ def test_a_block_without_enough_memory_changes_nothing(monkeypatch: pytest.Monke
         patched.setattr(torch_live, "STEPS", 130)
         patched.setattr(torch_live, "_advanced", failing)
         patched.setattr("tocsin._statistics.mmd_gaussian.SHORT", 0)
+        patched.setattr("tocsin._statistics.mmd_gaussian.NEARBY_WORK", 0)
         with pytest.raises(torch.OutOfMemoryError):
             detector.update_many(block)
     np.testing.assert_array_equal(detector.update_many(block).statistic, twin.update_many(block).statistic)
