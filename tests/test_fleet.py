@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 from itertools import pairwise
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import pytest
@@ -147,8 +148,8 @@ def test_batches_may_end_anywhere(case: str, sizes: list[int], seed: int) -> Non
 
 
 def _without_tail(state: bytes) -> bytes:
-    """Without the number of alarms in the tail: 66 bytes of numbers, those the last four."""
-    return state[:62] + state[66:]
+    """Without the number of alarms in the tail (70 bytes of numbers, those the last four), and the checksum of it."""
+    return state[:2] + state[6:66] + state[70:]
 
 
 @settings(max_examples=15)
@@ -316,6 +317,36 @@ def test_states_that_are_none_of_ours() -> None:
         fleet.step(["x"], [b"\xff" + states[0][1:]], *some)
     with pytest.raises(StorageError, match="was made with another detector"):
         Fleet(detector("family", seed=4)).step(["x"], [states[0]], *some)
+
+
+def test_a_state_that_is_damaged() -> None:
+    """One wrong byte, wherever it is, is noticed."""
+    fleet, points = Fleet(detector("family")), law(np.random.default_rng(2), 30, "family")
+    (state,) = fleet.step(["x"], [None], points, np.zeros(30, np.int64), np.arange(30)).states
+    for place in np.linspace(0, len(state) - 1, 100).astype(int).tolist():
+        damaged = bytearray(state)
+        damaged[place] ^= 0x10
+        with pytest.raises(StorageError, match="key 'x'"):
+            fleet.step(["x"], [bytes(damaged)], points[:1], [0], [99])
+
+
+WRONG_NUMBERS: dict[str, Any] = {
+    "filled": 2**20, "count": -1, "run": -5, "time": 2**62, "resting": -2, "points": np.nan, "sums": np.inf,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG_NUMBERS)
+def test_a_state_that_was_made_up(name: str) -> None:
+    """With a checksum that is right, and numbers that would reach compiled code."""
+    fleet, points = Fleet(detector("family")), law(np.random.default_rng(2), 30, "family")
+    (state,) = fleet.step(["x"], [None], points, np.zeros(30, np.int64), np.arange(30)).states
+    size = fleet._windows.layout.itemsize
+    record = np.frombuffer(state[:size], fleet._windows.layout).copy()
+    record[name] = WRONG_NUMBERS[name]
+    made_up = record.tobytes() + state[size:]
+    made_up = made_up[:2] + crc32(made_up[6:]).to_bytes(4, "little") + made_up[6:]
+    with pytest.raises(StorageError, match="key 'x' holds numbers that no key can have"):
+        fleet.step(["x"], [made_up], points[:1], [0], [99])
 
 
 def test_thresholds_may_change_under_a_state() -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import dataclass
-from typing import Self
+from functools import partial
+from typing import Any, Self
 
 import numpy as np
 
@@ -16,10 +17,13 @@ from tocsin._common.errors import InputError
 from tocsin._compute.arrays import Array, Float64Array, Int64Array
 from tocsin._data import validation
 from tocsin._data.intake import Rows
-from tocsin._detector import storage
+from tocsin._detector import schema
+from tocsin._detector.checking import BUMPS, Sizes
+from tocsin._detector.declared import POSITIVE, storable
 from tocsin._detector.detector import Watcher
+from tocsin._detector.schema import Number, Record, Rule, Whole, must
 from tocsin._state import ALONE, Fitted
-from tocsin._statistics.base import Channel, Parts, WindowState
+from tocsin._statistics.base import Channel, Live, Parts, WindowState
 from tocsin._statistics.family import LiveFamily
 from tocsin._statistics.kernels import median_distance
 from tocsin._statistics.lsdd import LSDD, MANY, Bumps, bumps_products, choose_regularisation, factor
@@ -32,7 +36,7 @@ BLOCK = 4096
 FEWEST_BEYOND = 10
 
 
-@storage.storable
+@storable(paths=Whole(1), mean=Number(), regularisation=POSITIVE)
 @dataclass(frozen=True, eq=False)
 class LSDDIncThreshold(Thresholds):
     """The threshold of an LSDD-Inc detector, and what it rests on.
@@ -81,6 +85,8 @@ class LSDDInc(Watcher[LSDDIncThreshold]):
     >>> bool(detector.update_many(rng.normal(loc=3, size=(20, 2))).alarm.any())
     True
     """
+
+    rests_on = LSDDIncThreshold
 
     def __init__(
         self,
@@ -155,10 +161,42 @@ class LSDDInc(Watcher[LSDDIncThreshold]):
         self._deploy(fitted)
         return self
 
+    def _rules(self, sizes: Sizes) -> list[Rule]:
+        return [partial(_check_parts, sizes=sizes)]
+
+    def _state_rule(self, live: Live, sizes: Sizes, time: int) -> Rule:
+        assert isinstance(live, LSDDIncLive)
+        return partial(_check_windows, features=live.reference.shape[1], window=sizes.widest)
+
     def _restore(self, parts: list[Parts], windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
         saved = parts[0]
         bumps = Bumps(saved["centres"], saved["width"], saved["factor"], functions)
         return LiveFamily([LSDDIncLive(bumps, saved["reference"], windows[0], saved["seed"])])
+
+
+def _check_parts(value: Any, at: str, sizes: Sizes) -> None:
+    """What a file holds of the statistic."""
+    rules: dict[str, Rule] = {
+        "centres": schema.Array("f8", (None, sizes.columns)),
+        "reference": schema.Array("f8", (None, None)),
+        "seed": Whole(0, 2**4096),
+    }
+    Record({**BUMPS, **rules})(value, at)
+    bumps, features = value["factor"].shape
+    must(bumps == len(value["centres"]), f"{at}.factor", bumps, "one row per bump")
+    fits = len(value["reference"]) > 0 and value["reference"].shape[1] == features
+    must(fits, f"{at}.reference", value["reference"].shape, "rows of features")
+
+
+def _check_windows(value: Any, at: str, features: int, window: int) -> None:
+    """What a file holds of a window."""
+    rules: dict[str, Rule] = {
+        "recent": schema.Array("f8", (None, features)),
+        "run": Whole(0, 2**50),
+        "tests": Whole(0, 2**50 // window),
+    }
+    Record(rules)(value, at)
+    must(len(value["recent"]) < window, f"{at}.recent", len(value["recent"]), "less than a window")
 
 
 def _sizes(count: int) -> list[int]:

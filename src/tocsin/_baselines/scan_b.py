@@ -15,6 +15,7 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Self
 
 import numpy as np
@@ -26,8 +27,10 @@ from tocsin._common.errors import InputError
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._data import validation
 from tocsin._data.intake import Rows
-from tocsin._detector import storage
+from tocsin._detector.checking import Sizes, gaussian_parts
+from tocsin._detector.declared import storable
 from tocsin._detector.detector import Watcher
+from tocsin._detector.schema import Maybe, Number, Rule, Whole
 from tocsin._state import Fitted
 from tocsin._statistics.base import Parts
 from tocsin._statistics.family import LiveFamily
@@ -41,7 +44,7 @@ LOWEST = 1.0
 HIGHEST = 100.0
 
 
-@storage.storable
+@storable(blocks=Whole(1), variance=Number(), skewness=Maybe(Number(nan=True)), samples=Whole(1))
 @dataclass(frozen=True, eq=False)
 class ScanBThreshold(Thresholds):
     """The threshold of a Scan-B detector, and what it rests on.
@@ -91,6 +94,8 @@ class ScanB(Watcher[ScanBThreshold]):
     >>> bool(detector.update_many(rng.normal(loc=3, size=(20, 2))).alarm.any())
     True
     """
+
+    rests_on = ScanBThreshold
 
     def __init__(
         self,
@@ -158,6 +163,9 @@ class ScanB(Watcher[ScanBThreshold]):
         )  # fmt: skip
         self._deploy(fitted)
         return self
+
+    def _rules(self, sizes: Sizes) -> list[Rule]:
+        return [partial(gaussian_parts, sizes=sizes)]
 
     def _restore(self, parts: list[Parts], windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
         return LiveFamily([GaussianLive.restore(parts[0], windows, functions)])

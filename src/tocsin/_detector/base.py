@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from copy import copy
 from dataclasses import fields, replace
+from functools import partial
 from inspect import signature
 from threading import RLock
 from typing import Any, ClassVar, Generic, Self, TypeVar
@@ -12,17 +13,19 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from tocsin import _compute as compute
+from tocsin._calibration.result import Thresholds
 from tocsin._common.errors import InputError, NotFittedError
 from tocsin._common.wording import counted
 from tocsin._compute.arrays import Float64Array
 from tocsin._data import validation
 from tocsin._data.foreign import is_on_gpu
 from tocsin._data.intake import Intake, Rows
-from tocsin._detector import storage
+from tocsin._detector import checking, storage
+from tocsin._detector.schema import Each, Record, Rule, anything
 from tocsin._state.fitted import C, Fitted
 from tocsin._state.outcomes import Outcome
 from tocsin._state.run import Run
-from tocsin._statistics.base import Channel, Parts, Points
+from tocsin._statistics.base import Channel, Live, Parts, Points
 from tocsin._statistics.family import LiveFamily
 
 W = TypeVar("W", bound="DetectorBase[Any]")
@@ -36,6 +39,9 @@ class DetectorBase(Generic[C]):
 
     apart: ClassVar[tuple[str, ...]] = ()
     """Options that a file does not hold as they are."""
+
+    rests_on: ClassVar[type[Thresholds]]
+    """What its thresholds are kept in."""
 
     backend: compute.Backend
     device: str | None = None
@@ -187,18 +193,37 @@ class DetectorBase(Generic[C]):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a detector; it goes on where it was saved, bit for bit."""
         content = storage.read(path, cls.__name__)
-        detector = cls(**content["options"])
+        detector = cls(**content.part("options", cls._options_rule()))
         detector._go_on(content, path)
         return detector
 
     def _go_on(self, content: storage.Content, path: str | os.PathLike[str]) -> None:
-        """From what the file at `path` holds."""
-        saved = content["fitted"]
+        """From what the file at `path` holds, once all of it has been looked at."""
+        saved = content.part("fitted", partial(checking.check_fitted, kind=self.rests_on))
         windows = saved["windows"] = tuple(saved["windows"])
+        sizes = checking.sizes_of(saved, "fitted")
         functions = compute.load(self.backend, self.device)
-        live = self._restore(content["live"], windows, functions)
+        parts = content.part("live", Each(tuple(self._rules(sizes))))
+        live = self._restore(parts, windows, functions)
+        with content.explained():
+            checking.check_channels(saved["normaliser"], live.channels, "fitted.normaliser")
+        run = content.part("run", partial(checking.check_run, sizes=sizes, live=live, state_rule=self._state_rule))
         fitted: Fitted[C] = Fitted(live=live, functions=functions, **saved)
-        self._deploy(fitted, Run.restored(content["run"], fitted.widest))
+        self._deploy(fitted, Run.restored(run, fitted.widest))
+
+    def _rules(self, sizes: checking.Sizes) -> list[Rule]:
+        """What files must hold of the statistics."""
+        raise NotImplementedError
+
+    def _state_rule(self, live: Live, sizes: checking.Sizes, time: int) -> Rule:
+        """What files must hold of a statistic's windows."""
+        return checking.state_rule(live, sizes, time)
+
+    @classmethod
+    def _options_rule(cls) -> Rule:
+        """Options by their names, as `fit` takes them."""
+        names = signature(cls).parameters.keys() - set(cls.apart)
+        return Record(dict.fromkeys(names, anything), frozenset(names - {"ert"}))
 
     def _description(self) -> Parts:
         """What else a file must hold."""

@@ -23,8 +23,10 @@ from tocsin._data.representations import restore
 from tocsin._data.tables import Kind
 from tocsin._detector import storage
 from tocsin._detector.base import DetectorBase, now, taken_in
+from tocsin._detector.checking import Sizes, parts_rule
 from tocsin._detector.fitting import Fit
-from tocsin._detector.options import learned_from, statistics_given, windows_for
+from tocsin._detector.options import learned_from, options_given, statistics_given, windows_for
+from tocsin._detector.schema import Many, Rule, text
 from tocsin._detector.starting import warm_run
 from tocsin._detector.stepping import advance, advance_until_alarm, advance_with_resets
 from tocsin._execution.cluster import joined
@@ -170,6 +172,7 @@ class Detector(Watcher[Calibration]):
     """
 
     apart = ("statistic", "preprocess")
+    rests_on = Calibration
 
     def __init__(
         self,
@@ -343,7 +346,7 @@ class Detector(Watcher[Calibration]):
 
     def _go_on(self, content: storage.Content, path: str | os.PathLike[str]) -> None:
         names = [statistic.name for statistic in statistics_given(self.statistic)]
-        if names != content["names"]:
+        if names != content.part("names", Many(text)):
             raise InputError(f"{path} was fitted with {content['names']}, and {names} are given; give the same.")
         super()._go_on(content, path)
         fitted = self._ready()
@@ -360,6 +363,9 @@ class Detector(Watcher[Calibration]):
             "statistic": self.statistic,
         }
 
+    def _rules(self, sizes: Sizes) -> list[Rule]:
+        return [parts_rule(statistic, sizes) for statistic in statistics_given(self.statistic)]
+
     def _restore(self, parts: list[Parts], windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
         members = zip(statistics_given(self.statistic), parts, strict=True)
         return LiveFamily([member.restore(own, windows, functions) for member, own in members])
@@ -374,7 +380,11 @@ def from_content(
     **place: object,
 ) -> D:
     """The detector that a file holds, by itself or within a bank; place: where to compute, if not as before."""
-    options = {**content["options"], **place}
-    detector = kind(**options, statistic=statistic or content["statistic"], preprocess=preprocess)
+    options = content.part("options", kind._options_rule())
+    with content.explained():
+        detector = kind(**options, statistic=statistic or content["statistic"], preprocess=preprocess)
+        options_given(detector.get_params())
+    if place:
+        detector.set_params(**place)
     detector._go_on(content, path)
     return detector

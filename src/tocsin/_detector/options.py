@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, get_args
 
+from tocsin import _compute as compute
+from tocsin._calibration.plan import Mode
+from tocsin._common.checks import one_of
 from tocsin._common.errors import InputError, Option, ReferenceWarning
 from tocsin._data import validation
 from tocsin._data.intake import Learned, learn, learn_represented
-from tocsin._data.tables import Kind
+from tocsin._data.tables import Kind, ignored_by
+from tocsin._state import Start
 from tocsin._statistics.base import Statistic
 from tocsin._statistics.mmd import MMD
 
@@ -28,6 +32,29 @@ def statistics_given(statistic: object) -> list[Statistic]:
     if not statistics:
         raise InputError(Option("statistic", []), " names no statistic; leave it out for MMD().")
     return statistics
+
+
+def options_given(options: Mapping[str, Any]) -> None:
+    """Refuse options that no fit would take, before a reference is at hand; those of a file, say."""
+    statistics_given(options["statistic"])
+    for name, choices in (("start", Start), ("mode", Mode), ("backend", compute.Backend)):
+        one_of(Option(name, options[name]), options[name], get_args(choices))
+    for name in ("interval", "reset_on_alarm"):
+        if not isinstance(options[name], bool):
+            raise InputError(Option(name, options[name]), " must be True or False.")
+    validation.seed_number(options["seed"])
+    windows = (2,) if options["window"] is None else validation.windows_given(options["window"])
+    validation.expected_run_time(options["ert"], windows[-1])
+    validation.sampler(options["sampler"])
+    validation.guarantee(options["guarantee"], interval=options["interval"])
+    validation.fraction("error", options["error"], 1e-4, 1.0)
+    validation.positive_integer("paths", options["paths"])
+    validation.fraction("preprocess_share", options["preprocess_share"], 0.05, 0.95)
+    ignored_by(options["kinds"])
+    for name, kind in (options["kinds"] or {}).items():
+        one_of(Option("kinds", {name: kind}), kind, get_args(Kind))
+    if options["device"] is not None and not isinstance(options["device"], str):
+        raise InputError(Option("device", options["device"]), " must be the name of a device.")
 
 
 def learned_from(

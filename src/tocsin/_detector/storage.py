@@ -3,175 +3,206 @@
     tocsin.json    {"format": "tocsin", "version": 5, ...}
     0.npy, ...     the arrays that it refers to as {"$array": 0}
 
-The zip carries a checksum per member; a damaged file is refused, never half read.
+The zip carries a checksum per member; a damaged file is refused, never half read. What is read is looked at as a whole
+(`declared`, `checking`) before any of it is used: a file that somebody made up is refused too, or is a detector.
 """
 
 from __future__ import annotations
 
-import io
 import json
+import math
 import os
-import secrets
+import re
+import stat
+import struct
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from tocsin._calibration.normalise import Normaliser
-from tocsin._calibration.result import Calibration
-from tocsin._calibration.tail import RateCurve, Tail
-from tocsin._calibration.uncertainty import Errors
-from tocsin._common.errors import StorageError
-from tocsin._data.intake import Objects, Represented, Rows, Tabular
-from tocsin._data.tables import Column, Columns
-from tocsin._samplers import Blocks, Independent
-from tocsin._state.outcomes import Outcome
-from tocsin._statistics import LSDD, MMD, Custom, Landmarks, MeanShift
-from tocsin._statistics.base import Channel
-from tocsin._statistics.kernels import Gaussian
-
-T = TypeVar("T")
+from tocsin._common.errors import InputError, StorageError
+from tocsin._common.files import replacing
+from tocsin._compute.arrays import Array
+from tocsin._detector.declared import FIELDS, made
+from tocsin._detector.schema import Rule, Wrong
 
 VERSION = 5
 DESCRIPTION = "tocsin.json"
-CLASSES: dict[str, Any] = {
-    kind.__name__: kind
-    for kind in (
-        Blocks,
-        Calibration,
-        Channel,
-        Column,
-        Columns,
-        Custom,
-        Errors,
-        Gaussian,
-        Independent,
-        LSDD,
-        Landmarks,
-        MMD,
-        MeanShift,
-        Normaliser,
-        Objects,
-        Outcome,
-        RateCurve,
-        Represented,
-        Rows,
-        Tabular,
-        Tail,
-    )
-}
 
+DEEPEST, MOST_VALUES, BYTES_PER_VALUE, WEIGHT_OF_LISTS = 100, 500_000, 16, 3
+"""Of the description: how deep it may be nested, and how many values it may hold (more in a larger one), lists and
+dicts counting for several: in memory small values take many times their place in a file."""
 
-def storable(kind: type[T]) -> type[T]:
-    """Let files hold objects of this dataclass; decorates it."""
-    CLASSES[kind.__name__] = kind
-    return kind
+MOST_MEMBERS, MOST_OF_A_MEMBER = 2**15, 512
+"""Arrays in a file, and bytes of its directory for each: what there is to read before anything is known to be ours."""
+
+HEADER = re.compile(
+    rb"\{'descr': '([<>|][biuf]\d{1,2})', 'fortran_order': (True|False), 'shape': \(([\d, ]*)\), \} *\n"
+)
+"""Of an array, as NumPy writes it, and nothing else that NumPy would read."""
+
+PIECE = 2**20
+"""Bytes that are read at once."""
+
+MAGIC = b"\x93NUMPY\x01\x00"
 
 
 def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
     """Write a description with arrays in it, atomically: a crash leaves the old file or the new one."""
     arrays: list[Any] = []
-    description = json.dumps({"format": "tocsin", "version": VERSION, **_encode(content, arrays)["items"]})
+    described = {"format": "tocsin", "version": VERSION, **_encode(content, arrays)["items"]}
+    description = json.dumps(described).encode()
+    _must_be_readable(description, len(arrays))
     target = Path(path).resolve()
     if target.exists() and not target.is_file():
         raise StorageError(
             f"Cannot write {path}: it is a folder, a device or a pipe, and would be replaced. Name a file."
         )
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
-        with temporary.open("xb") as file:
-            with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-                archive.writestr(zipfile.ZipInfo(DESCRIPTION), description)
-                for i, array in enumerate(arrays):
-                    member = io.BytesIO()
-                    np.lib.format.write_array(member, array, allow_pickle=False)
-                    # Without a date: the same detector makes the same file.
-                    archive.writestr(zipfile.ZipInfo(f"{i}.npy"), member.getvalue())
-            file.flush()
-            os.fsync(file.fileno())
-        if target.exists():
-            temporary.chmod(target.stat().st_mode & 0o777)
-        temporary.replace(target)
-    except BaseException as error:
-        temporary.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise StorageError(
-                f"Cannot write {target}: {error.strerror}. If it was there before, it still is."
-            ) from error
-        raise
+        with replacing(target) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
+            archive.writestr(zipfile.ZipInfo(DESCRIPTION), description)
+            for i, array in enumerate(arrays):
+                # Without a date: the same detector makes the same file.
+                with archive.open(zipfile.ZipInfo(f"{i}.npy"), "w", force_zip64=array.nbytes >= 2**31) as member:
+                    np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+    except OSError as error:
+        raise StorageError(f"Cannot write {target}: {error.strerror}. If it was there before, it still is.") from error
+
+
+def _must_be_readable(description: bytes, arrays: int) -> None:
+    """Refuse now what no file could be read from."""
+    try:
+        _must_be_modest(description)
+        if arrays >= MOST_MEMBERS:
+            raise Wrong("the number of arrays", arrays, f"less than {MOST_MEMBERS}")
+    except Wrong as error:
+        raise StorageError(
+            f"The detector cannot be written to a file: {error}. Its observations are objects of many small parts; "
+            "keep it in memory, or let observations be rows of numbers, strings, or fewer."
+        ) from error
 
 
 class Content:
     """What a file holds, decoded piece by piece: a piece that names a function cannot be."""
 
     def __init__(self, path: str | os.PathLike[str], description: dict[str, Any], arrays: list[Any]) -> None:
-        self._path, self._description, self._arrays = path, description, arrays
+        self.path, self._description, self._arrays = path, description, arrays
+        self._decoded: dict[str, Any] = {}
 
     def __getitem__(self, key: str) -> Any:
-        try:
-            return self._decode(self._description[key])
-        except (KeyError, IndexError, TypeError) as error:
-            raise StorageError(f"{self._path} lacks {error}: it is not a whole .tocsin file.") from error
+        if key not in self._description:
+            raise StorageError(f"{self.path} lacks {key!r}: it is not a whole .tocsin file.")
+        if key not in self._decoded:
+            with self.explained():
+                self._decoded[key] = self._decode(self._description[key], key)
+        return self._decoded[key]
 
-    def _decode(self, node: Any) -> Any:
+    def part(self, key: str, rule: Rule) -> Any:
+        """What a file holds by this name, if it keeps the rule."""
+        value = self[key]
+        with self.explained():
+            rule(value, key)
+        return value
+
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """What is wrong with the content is told as an error of the file."""
+        try:
+            yield
+        except Wrong as error:
+            raise StorageError(
+                f"{self.path} is not a whole .tocsin file (it is damaged, or was not made by Tocsin): {error}. "
+                "Restore it from a copy, or fit the detector again."
+            ) from error
+        except InputError as error:
+            raise StorageError(f"{self.path} holds what no detector can have: ", *error.parts) from error
+
+    def _decode(self, node: Any, at: str) -> Any:
         if isinstance(node, list):
-            return [self._decode(item) for item in node]
+            return [self._decode(item, at) for item in node]
         if not isinstance(node, dict):
             return node
-        if "$array" in node:
-            return self._arrays[node["$array"]]
-        if "$function" in node:
+        kind = next((name for name in FORMS if name in node), None)
+        if kind is None or node.keys() != FORMS[kind]:
+            raise Wrong(at, sorted(map(str, node)), "of a form that is written")
+        value = node[kind]
+        if kind == "$array":
+            return self._array(value, at)
+        if kind == "$function":
             raise StorageError(
-                f"{self._path} was made with a function of its user's ({node['$function']}), which no file can hold. "
+                f"{self.path} was made with a function of its user's ({value}), which no file can hold. "
                 "Load it with the statistic that has the function: Detector.load(path, statistic=...)."
             )
-        if "$tuple" in node:
-            return tuple(self._decode(node["$tuple"]))
-        if "$class" in node:
-            return CLASSES[node["$class"]](**{name: self._decode(value) for name, value in node["fields"].items()})
-        return {key: self._decode(value) for key, value in node["items"].items()}
+        if kind == "$tuple":
+            if not isinstance(value, list):
+                raise Wrong(at, value, "a list")
+            return tuple(self._decode(value, at))
+        items = node["fields"] if kind == "$class" else value
+        if not isinstance(items, dict):
+            raise Wrong(at, items, "a record")
+        decoded = {key: self._decode(item, f"{at}.{key}") for key, item in items.items()}
+        return made(value, decoded, at) if kind == "$class" else decoded
+
+    def _array(self, number: object, at: str) -> Any:
+        """Each is there once, and belongs to one place."""
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(self._arrays):
+            raise Wrong(at, number, f"the number of an array, of {len(self._arrays)}")
+        array, self._arrays[number] = self._arrays[number], None
+        if array is None:
+            raise Wrong(at, number, "the number of an array that is at no other place")
+        return array
+
+
+FORMS = {
+    "$array": {"$array"},
+    "$function": {"$function"},
+    "$tuple": {"$tuple"},
+    "$class": {"$class", "fields"},
+    "items": {"items"},
+}
+"""Of dicts in a description."""
 
 
 def read(path: str | os.PathLike[str], kind: str) -> Content:
     """What `write` wrote, if it is of this kind."""
     content = _read(path)
     if content["kind"] != kind:
-        found = content["kind"]
+        found = str(content["kind"])[:40]
         raise StorageError(f"{path} holds a {found}, not a {kind}. Load it with {found}.load(path).")
     return content
 
 
 def _read(path: str | os.PathLike[str]) -> Content:
     try:
-        with zipfile.ZipFile(path) as archive:
-            description = json.loads(archive.read(DESCRIPTION))
-            if description.get("format") != "tocsin":
-                raise KeyError("format")
-            if int(description["version"]) > VERSION:
-                raise StorageError(
-                    f"{path} was written in version {description['version']} of the file format, and this Tocsin reads "
-                    f"up to {VERSION}. Upgrade Tocsin, or fit the detector again."
-                )
-            if int(description["version"]) == 3 and description["kind"] == "Detector":
-                _from_version_3(description)
-            if int(description["version"]) == 4:
-                _from_version_4(description)
-            if int(description["version"]) < VERSION:
-                raise StorageError(
-                    f"{path} was written by an earlier Tocsin, in version {description['version']} of the file format, "
-                    f"and this one reads version {VERSION}. Fit the detector again."
-                )
-            count = sum(name.endswith(".npy") for name in archive.namelist())
-            arrays = [
-                np.lib.format.read_array(io.BytesIO(archive.read(f"{i}.npy")), allow_pickle=False) for i in range(count)
-            ]
+        mode = Path(path).stat().st_mode
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise StorageError(f"Cannot read {path}: it is a device or a pipe. Name a file.")
+        with Path(path).open("rb") as file:
+            members = _members(file)
+            with zipfile.ZipFile(file) as archive:
+                _must_be_stored(archive, members, os.fstat(file.fileno()).st_size)
+                content = archive.read(DESCRIPTION)
+                _must_be_modest(content)
+                description = _described(json.loads(content), path)
+                arrays = [_read_array(archive, f"{i}.npy") for i in range(members - 1)]
     except FileNotFoundError as error:
         raise StorageError(f"There is no file {path}.") from error
     except StorageError:
         raise
-    except (zipfile.BadZipFile, LookupError, ValueError, TypeError, AttributeError, EOFError, RuntimeError) as error:
+    except (
+        Wrong,
+        zipfile.BadZipFile,
+        LookupError,
+        ValueError,
+        TypeError,
+        AttributeError,
+        EOFError,
+        RuntimeError,
+    ) as error:
         raise StorageError(
             f"{path} is not a whole .tocsin file (it is damaged, cut short, or something else): {error}. "
             "Restore it from a copy, or fit the detector again."
@@ -179,6 +210,116 @@ def _read(path: str | os.PathLike[str]) -> Content:
     except OSError as error:
         raise StorageError(f"Cannot read {path}: {error.strerror}.") from error
     return Content(path, description, arrays)
+
+
+NOT_OURS = (
+    Wrong, zipfile.BadZipFile, LookupError, ValueError, TypeError, AttributeError, EOFError, RuntimeError
+)  # fmt: skip
+"""What reading something else may come to."""
+
+
+def _described(description: Any, path: str | os.PathLike[str]) -> dict[str, Any]:
+    """The description, as this version has it."""
+    if not isinstance(description, dict) or description.get("format") != "tocsin":
+        raise KeyError("format")
+    version = int(description["version"])
+    if version > VERSION:
+        raise StorageError(
+            f"{path} was written in version {version} of the file format, and this Tocsin reads up to {VERSION}. "
+            "Upgrade Tocsin, or fit the detector again."
+        )
+    if version == 3 and description["kind"] == "Detector":
+        _from_version_3(description)
+    if description["version"] == 4:
+        _from_version_4(description)
+    if int(description["version"]) < VERSION:
+        raise StorageError(
+            f"{path} was written by an earlier Tocsin, in version {version} of the file format, "
+            f"and this one reads version {VERSION}. Fit the detector again."
+        )
+    return description
+
+
+# What is known of a file before it is read: nothing takes more memory than its own size tells
+
+
+def _members(file: BinaryIO) -> int:
+    """How many members the zip says it has, by its last record, which is read before its directory is."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(max(size - END.size - FAR_END.size - LOCATOR, 0))
+    tail = file.read()
+    if len(tail) < END.size or not tail.startswith(b"PK\x05\x06", len(tail) - END.size):
+        raise zipfile.BadZipFile("it does not end as a zip does")
+    count, directory, comment = (END.unpack(tail[-END.size :])[i] for i in (4, 5, 7))
+    if tail.startswith(b"PK\x06\x07", len(tail) - END.size - LOCATOR):
+        far = tail[: FAR_END.size]
+        if len(tail) < END.size + LOCATOR + FAR_END.size or not far.startswith(b"PK\x06\x06"):
+            raise zipfile.BadZipFile("its last records do not belong together")
+        count, directory = (FAR_END.unpack(far)[i] for i in (7, 8))
+    if comment or not 0 < count <= MOST_MEMBERS or directory > MOST_OF_A_MEMBER * count:
+        raise zipfile.BadZipFile(f"its directory of {directory:,} bytes has {count:,} members")
+    return int(count)
+
+
+END = struct.Struct("<4s4H2LH")
+"""The last record of a zip: ..., members, bytes of the directory, its place, length of a comment."""
+
+FAR_END = struct.Struct("<4sQ2H2L4Q")
+"""The same where numbers are large, and the length of what says where that is."""
+
+LOCATOR = 20
+
+
+def _must_be_stored(archive: zipfile.ZipFile, members: int, size: int) -> None:
+    """Refuse a zip that could become larger than it is, or whose members are not ours."""
+    names = [member.filename for member in archive.infolist()]
+    if sorted(names) != sorted([DESCRIPTION, *(f"{i}.npy" for i in range(members - 1))]):
+        raise Wrong("the list of members", names, f"{DESCRIPTION} and arrays, each once")
+    for member in archive.infolist():
+        if member.compress_type != zipfile.ZIP_STORED or member.compress_size != member.file_size:
+            raise Wrong(member.filename, "compressed", "stored as it is")
+    total = sum(member.file_size for member in archive.infolist())
+    if total > size:
+        raise Wrong("the size of all members", f"{total:,} bytes", f"at most that of the file, {size:,}")
+
+
+def _must_be_modest(description: bytes) -> None:
+    """Refuse a description that would take many times its size in memory, or too deep a stack."""
+    bare = np.frombuffer(TEXTS.sub(b"", description), np.uint8)
+    opens = np.isin(bare, np.frombuffer(b"[{", np.uint8))
+    depth = np.cumsum(opens.astype(np.int32) - np.isin(bare, np.frombuffer(b"]}", np.uint8)))
+    if len(depth) and depth.max() > DEEPEST:
+        raise Wrong("the description", f"nested {depth.max()} deep", f"at most {DEEPEST} deep")
+    values = int((bare == ord(",")).sum()) + WEIGHT_OF_LISTS * int(opens.sum())
+    most = MOST_VALUES + len(description) // BYTES_PER_VALUE
+    if values > most:
+        raise Wrong("the description", f"of {values:,} values", f"of {most:,} at most, for its size")
+
+
+TEXTS = re.compile(rb'"(?:[^"\\]|\\.)*"', re.DOTALL)
+
+
+def _read_array(archive: zipfile.ZipFile, name: str) -> Array:
+    """An array, into memory that its header and its size agree on."""
+    size = archive.getinfo(name).file_size
+    with archive.open(name) as member:
+        start = member.read(len(MAGIC) + 2)
+        if len(start) < len(MAGIC) + 2 or not start.startswith(MAGIC):
+            raise Wrong(name, start, "an array")
+        header = member.read(int.from_bytes(start[-2:], "little"))
+        found = HEADER.fullmatch(header)
+        if found is None:
+            raise Wrong(name, header, "an array of numbers, with a header as NumPy writes it")
+        kind = np.dtype(found[1].decode())
+        shape = tuple(int(length) for length in found[3].replace(b",", b" ").split())
+        told = math.prod(shape) * kind.itemsize
+        if told != size - len(start) - len(header):
+            raise Wrong(name, f"{size:,} bytes", f"a header and {told:,} bytes, by its shape {shape} of {kind}")
+        array: Array = np.empty(shape[::-1] if found[2] == b"True" else shape, kind)
+        numbers = array.reshape(-1).view(np.uint8)
+        for place in range(0, told, PIECE):
+            numbers[place : place + PIECE] = np.frombuffer(member.read(min(PIECE, told - place)), np.uint8)
+    return array.T if found[2] == b"True" else array.astype(kind.newbyteorder("="), copy=False)
 
 
 def _from_version_3(description: dict[str, Any]) -> None:
@@ -206,7 +347,7 @@ def _encode(node: Any, arrays: list[Any]) -> Any:
     if isinstance(node, np.ndarray) and node.dtype.kind in "biuf":
         arrays.append(node)
         return {"$array": len(arrays) - 1}
-    if type(node) in CLASSES.values():
+    if type(node) in FIELDS:
         values = {field.name: _encode(getattr(node, field.name), arrays) for field in fields(node)}
         return {"$class": type(node).__name__, "fields": values}
     if isinstance(node, dict):

@@ -16,6 +16,11 @@ STREAMS = 256
 """Streams that one piece of work steps."""
 
 
+def room_for(window: int) -> int:
+    """Places in a row that holds a window: whole strips of them."""
+    return -(-window // PADDING) * PADDING
+
+
 class GaussianBank:
     """A ring of recent points for every stream; see `numpy_.pair_bank_step`."""
 
@@ -24,9 +29,8 @@ class GaussianBank:
         put = live.compute.put
         self._windows, self._offset = put(live.windows), put(live.offset)
         d, widest, widths = live.points.shape[1], int(live.windows[-1]), len(live.multipliers)
-        room = -(-widest // PADDING) * PADDING
         self._arrays: tuple[Array, Array, Array, Array, Array] = (
-            put(np.zeros((count, d, room), np.float32)),
+            put(np.zeros((count, d, room_for(widest)), np.float32)),
             put(np.zeros((count, widths, widest), np.float32)),
             put(np.zeros((count, widths, widest))),
             put(np.zeros(count, np.int64)),

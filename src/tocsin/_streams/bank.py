@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from copy import copy
+from functools import partial
 from threading import RLock
 from typing import Self
 
@@ -19,6 +20,7 @@ from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array, UInt64Ar
 from tocsin._data import validation
 from tocsin._detector import storage
 from tocsin._detector.base import content_of, fitted_of, taken_in
+from tocsin._detector.checking import check_bank, sizes_of
 from tocsin._detector.detector import Detector, from_content
 from tocsin._detector.starting import places_of
 from tocsin._explain.result import Explanation
@@ -238,9 +240,11 @@ class DetectorBank:
     def load(cls, path: str | os.PathLike[str], preprocess: object = None, **place: object) -> Self:
         """Read a bank; it goes on where it was saved. preprocess, backend, device: as in `Detector.load`."""
         content = storage.read(path, cls.__name__)
-        saved = content["bank"]
         detector = from_content(Detector, content, path, None, preprocess, **place)
-        bank = cls(detector, saved["streams"], ert=saved["ert"], for_all=saved["for_all"])
+        with content.explained():
+            live, sizes = gaussian_of(detector), sizes_of(content["fitted"], "fitted")
+            saved = content.part("bank", partial(check_bank, sizes=sizes, live=live))
+            bank = cls(detector, saved["streams"], ert=saved["ert"], for_all=saved["for_all"])
         bank._time, bank._run, bank._rang, bank._heard = (saved[name] for name in ("time", "run", "rang", "heard"))
         bank._windows.resume(saved["windows"])
         return bank

@@ -234,6 +234,8 @@ class Fleet:
         blank, heads, alarms = bytes(windows.layout.itemsize), list[bytes](), dict[int, Array]()
         others: dict[int, bytes | None] = {}
         for k, (name, state) in enumerate(zip(keys, states, strict=True)):
+            if state is not None and not isinstance(state, bytes):
+                raise InputError(f"The state of key {name!r} is a {type(state).__name__}; states are bytes, or None.")
             if state is None or prefix_of(state, name) != windows.fingerprint:
                 others[k] = state
                 heads.append(blank)
@@ -243,6 +245,7 @@ class Fleet:
             if len(tail):
                 alarms[k] = tail
         kept = KeyStates.read(heads, alarms, windows.layout)
+        kept.check(keys, len(windows.fitted.channels))
         hashes, new = np.array([hash_of(key) for key in keys], np.uint64), np.array(list(others), np.int64)
         kept.key[new] = hashes[new]
         wrong = np.flatnonzero(kept.key != hashes)
@@ -266,6 +269,7 @@ class Fleet:
             )
         head, _ = split(state, earlier.layout, name)
         old, chosen = KeyStates.read([head], {}, earlier.layout), np.array([k])
+        old.check([name], len(earlier.fitted.channels))
         if old.key[0] != kept.key[k]:
             raise _another_key(name)
         kept.count[k], kept.last[k], kept.run[k] = old.count[0], old.last[0], old.run[0]

@@ -1,10 +1,13 @@
 """What an engine carries for a key between batches: a few numbers, the latest window, the alarms of the last batch.
 
-    head    version, fingerprint, key, count, last, run, time, resting, filled, alarms
+    head    version, checksum of all that follows, fingerprint, key, count, last, run, time, resting, filled, alarms
     window  points (d, W) and sums (widths, W), float32, the newest in the last place
     tail    one record for each alarm of the last batch
 
 All little endian, without padding. The reference and the thresholds are the detector's, and are not here.
+
+A state comes from whoever carries it. What is read is looked at before it is used: one that was damaged, or made up, is
+refused, or is the state of some key.
 """
 
 from __future__ import annotations
@@ -13,22 +16,32 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 
 from tocsin._common.errors import StorageError
-from tocsin._compute.arrays import Array, Float32Array, Int64Array
+from tocsin._compute.arrays import FARTHEST, Array, Float32Array, Int64Array
 
-VERSION = 1
+VERSION = 2
 """Also to be raised when the same state would lead to other alarms."""
 
 NEVER = np.iinfo(np.int64).min
 """The last order of a key that has none."""
 
+MOST = 2**62
+"""Observations of a key, and runs: one more fits into 64 bits."""
+
+LARGEST = 1e30
+"""No mean kernel is larger, whatever the weights of landmarks."""
+
 FOR_EVER = -1
 """How long a key rests that only a reset wakes."""
 
-PREFIX = np.dtype([("version", "<u2"), ("fingerprint", "<u8")])
+PREFIX = np.dtype([("version", "<u2"), ("checksum", "<u4"), ("fingerprint", "<u8")])
+SUMMED = 6
+"""Where that begins of which a state has a checksum."""
+
 _FIELDS = [
     *PREFIX.descr, ("key", "<u8"), ("count", "<i8"), ("last", "<i8"), ("run", "<i8"), ("time", "<i8"),
     ("resting", "<i8"), ("filled", "<i4"), ("alarms", "<i4"),
@@ -81,10 +94,29 @@ class KeyStates:
         arrays |= {name: np.array(records[name], np.float32, order="C") for name in ("points", "sums")}
         return cls(key=records["key"].astype(np.uint64), **arrays, alarms=alarms)
 
+    def check(self, names: Sequence[str], channels: int) -> None:
+        """Refuse states with numbers that no state can have. names: of the keys.  channels: of the detector."""
+        widest = self.points.shape[2]
+        right = (self.count >= 0) & (self.run >= 0) & (self.time >= 0) & (self.time <= self.count)
+        right &= np.maximum(self.count, self.run) <= MOST
+        right &= (self.resting >= FOR_EVER) & (self.filled >= 0) & (self.filled <= widest)
+        right &= (np.abs(self.points) <= FARTHEST).all((1, 2)) & (np.abs(self.sums) <= LARGEST).all((1, 2))
+        for k, told in self.alarms.items():
+            heard = np.isfinite(told["statistic"]) & np.isfinite(told["threshold"]) & (told["channel"] < channels)
+            clocks = (told["count"] >= 1) & (told["run"] >= 0) & (told["time"] >= 1) & (told["time"] <= told["count"])
+            right[k] &= bool((heard & clocks).all())
+        wrong = np.flatnonzero(~right)
+        if len(wrong):
+            raise StorageError(
+                f"The state of key {names[wrong[0]]!r} holds numbers that no key can have: it was not made by a Fleet. "
+                "Restore it, or give None to begin the key anew."
+            )
+
     def write(self, fingerprint: int) -> list[bytes]:
         """A state for each key."""
         records = np.empty(len(self.key), layout(self.points.shape[1], self.sums.shape[1], self.points.shape[2]))
-        records["version"], records["fingerprint"], records["alarms"] = VERSION, fingerprint, 0
+        records["version"], records["checksum"] = VERSION, 0
+        records["fingerprint"], records["alarms"] = fingerprint, 0
         for name in ("key", *NUMBERS, "points", "sums"):
             records[name] = getattr(self, name)
         for k, own in self.alarms.items():
@@ -93,7 +125,7 @@ class KeyStates:
         states = [bytes(everything[k * size : (k + 1) * size]) for k in range(len(records))]
         for k, own in self.alarms.items():
             states[k] += own.tobytes()
-        return states
+        return [state[:2] + _checksum(state) + state[SUMMED:] for state in states]
 
 
 def split(state: bytes, kind: np.dtype[Any], name: str) -> tuple[bytes, Array]:
@@ -101,11 +133,16 @@ def split(state: bytes, kind: np.dtype[Any], name: str) -> tuple[bytes, Array]:
     head, tail = state[: kind.itemsize], state[kind.itemsize :]
     whole = len(head) == kind.itemsize
     alarms = int(np.frombuffer(head[: HEAD.itemsize], HEAD)["alarms"][0]) if whole else 0
-    if not whole or len(tail) != alarms * ALARM.itemsize:
+    if not whole or alarms < 0 or len(tail) != alarms * ALARM.itemsize:
         raise StorageError(
             f"The state of key {name!r} has {len(state):,} bytes, and should have {kind.itemsize:,} and "
             f"{ALARM.itemsize} for each alarm of its last batch: it is cut short, or something else. Restore it, or "
             "give None to begin the key anew."
+        )
+    if state[2:SUMMED] != _checksum(state):
+        raise StorageError(
+            f"The state of key {name!r} is damaged: its checksum is that of another. Restore it, or give None to begin "
+            "the key anew."
         )
     return head, np.frombuffer(tail, ALARM)
 
@@ -123,3 +160,7 @@ def prefix_of(state: bytes, name: str) -> int:
             f"{VERSION}). Run it with the Tocsin that wrote it, or give None to begin the key anew."
         )
     return int(prefix["fingerprint"])
+
+
+def _checksum(state: bytes) -> bytes:
+    return crc32(memoryview(state)[SUMMED:]).to_bytes(4, "little")

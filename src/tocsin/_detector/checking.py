@@ -1,0 +1,365 @@
+"""What the parts of a detector's file must be to each other: the reference, its statistics, and the run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any, get_args
+
+import numpy as np
+
+from tocsin._calibration.normalise import Normaliser
+from tocsin._calibration.result import Calibration, Thresholds
+from tocsin._compute.arrays import FARTHEST
+from tocsin._data.intake import Objects, Represented, Rows, Tabular
+from tocsin._detector.declared import MOST, POSITIVE
+from tocsin._detector.schema import (
+    Array,
+    Choice,
+    Each,
+    Many,
+    Maybe,
+    Number,
+    Of,
+    Record,
+    Rule,
+    Whole,
+    anything,
+    must,
+    truth,
+)
+from tocsin._state import Start
+from tocsin._state.outcomes import Outcome
+from tocsin._state.run import RECENT_WINDOWS
+from tocsin._statistics import LSDD, MMD, Custom, MeanShift
+from tocsin._statistics.base import Channel, Live
+from tocsin._statistics.custom import CustomLive
+from tocsin._statistics.family import LiveFamily
+from tocsin._statistics.features import LARGEST as LARGEST_FEATURE
+from tocsin._statistics.features import FeatureLive
+from tocsin._statistics.mmd_bank import room_for
+from tocsin._statistics.mmd_callable import CallableLive
+from tocsin._statistics.mmd_gaussian import PADDING, GaussianLive
+
+MODERATE = 1e30
+"""Mean kernels, and sums of them in float32."""
+
+WIDEST_RATIO = 1e18
+"""Of the widest to the narrowest width: its square is a number in float32."""
+
+
+@dataclass(frozen=True)
+class Sizes:
+    """What a fit settled, that all its other parts have to fit to.
+
+    points: of the reference.  columns: of a point; None for objects.  compared: points that windows are compared with.
+    """
+
+    windows: tuple[int, ...]
+    points: int
+    columns: int | None
+    compared: int
+    warm: bool
+
+    @property
+    def widest(self) -> int:
+        return self.windows[-1]
+
+    def rows(self, count: int | None) -> Rule:
+        """Points: rows of numbers, or a list of objects."""
+        if self.columns is None:
+            return Many(anything) if count is None else Many(anything, count, count)
+        return Array("f8", (count, self.columns))
+
+    def few(self, most: int) -> Rule:
+        """Up to so many points; none of them may be an empty list, whatever points are."""
+
+        def rule(value: Any, at: str) -> None:
+            if isinstance(value, list | np.ndarray) and len(value) == 0:
+                return
+            self.rows(None)(value, at)
+            must(len(value) <= most, at, len(value), f"at most {most} points")
+
+        return rule
+
+
+def check_fitted(saved: Any, at: str, kind: type[Thresholds]) -> None:
+    """What a fit made. kind: of its thresholds."""
+    index = Array("i8", (None,), 0)
+    rules: Mapping[str, Rule] = {
+        "normaliser": Of((Normaliser,)),
+        "calibration": Of((kind,)),
+        "windows": Many(Whole(2), 1, 1000),
+        "intake": Of((Objects, Represented, Rows, Tabular)),
+        "reference": anything,
+        "kept": Maybe(index),
+        "start": Choice(get_args(Start)),
+        "seed": Whole(0, 2**4096),
+        "resets": truth,
+        "edges": Maybe(Array("i8", (None,), 0, rising=True)),
+        "rows": Maybe(index),
+        "rang": Maybe(Array("i4", (None, None), 0)),
+    }
+    Record(rules, frozenset(("resets", "edges", "rows", "rang")))(saved, at)
+    sizes = sizes_of(saved, at)
+    _check_indices(saved, sizes, at)
+    calibration = saved["calibration"]
+    must(len(calibration.thresholds) > 0, f"{at}.calibration.thresholds", 0, "one at least")
+    if isinstance(calibration, Calibration):
+        least = 2 * sizes.widest + 2
+        must(sizes.points >= least, f"{at}.reference", sizes.points, f"{least} points or more, for such windows")
+        must(calibration.block <= sizes.points, f"{at}.calibration.block", calibration.block, "within the reference")
+        must(calibration.guard <= sizes.points, f"{at}.calibration.guard", calibration.guard, "within the reference")
+        must(calibration.block == 1 or saved.get("edges") is not None, f"{at}.edges", None, "there: blocks need them")
+        explained = sizes.columns is None or saved.get("rang") is not None
+        must(explained, f"{at}.rang", None, "there: explanations need them")
+    else:
+        must(not sizes.warm, f"{at}.start", saved["start"], "cold")
+
+
+def sizes_of(saved: Any, at: str) -> Sizes:
+    """Of what a fit made."""
+    windows, reference, intake = tuple(saved["windows"]), saved["reference"], saved["intake"]
+    must(sorted(set(windows)) == list(windows), f"{at}.windows", windows, "rising")
+    columns = None
+    if isinstance(intake, Objects):
+        Many(anything, 1)(reference, f"{at}.reference")
+    else:
+        columns = intake.columns.width if isinstance(intake, Tabular) else int(intake.width)
+        Array("f8", (None, columns))(reference, f"{at}.reference")
+    must(windows[-1] <= len(reference), f"{at}.windows", windows, "no wider than the reference has points")
+    kept = len(reference) if saved["kept"] is None else len(saved["kept"])
+    must(kept > 0, f"{at}.kept", kept, "some points")
+    return Sizes(windows, len(reference), columns, kept, saved["start"] == "warm")
+
+
+def _check_indices(saved: Any, sizes: Sizes, at: str) -> None:
+    kept, edges, rows, rang = (saved.get(name) for name in ("kept", "edges", "rows", "rang"))
+    n = sizes.points
+    if kept is not None:
+        once = len(np.unique(kept)) == len(kept)
+        must(once and int(kept.max()) < n, f"{at}.kept", kept, "places in the reference, each once")
+    if edges is not None:
+        ends = len(edges) > 1 and edges[0] == 0 and edges[-1] == n
+        must(bool(ends), f"{at}.edges", edges, "from the first to the last point of the reference")
+    if rows is not None:
+        must(len(rows) == n, f"{at}.rows", len(rows), "as many as the reference has points")
+    if rang is not None:
+        fits = rang.shape[1] == sizes.widest and (rang.size == 0 or int(rang.max()) < n)
+        must(fits, f"{at}.rang", rang.shape, "windows of places in the reference")
+
+
+# Statistics
+
+
+def parts_rule(statistic: object, sizes: Sizes) -> Rule:
+    """What a statistic keeps of the reference; of one that is a user's own, anything."""
+    if isinstance(statistic, MMD):
+        return lambda value, at: _kernel_parts(value, at, sizes)
+    if isinstance(statistic, LSDD):
+        return lambda value, at: _bumps(value, at, sizes)
+    if isinstance(statistic, MeanShift):
+        return lambda value, at: _means(value, at, sizes, signed=statistic.direction is not None)
+    if isinstance(statistic, Custom):
+        return Record({"reference": sizes.rows(sizes.compared)})
+    return anything
+
+
+def _kernel_parts(value: Any, at: str, sizes: Sizes) -> None:
+    kind = value.get("kind") if isinstance(value, dict) else None
+    Choice(("gaussian", "landmarks", "callable"))(kind, f"{at}.kind")
+    if kind == "callable":
+        guard, reference = Whole(0, sizes.points), sizes.rows(sizes.compared)
+        Record({"kind": anything, "reference": reference, "offset": Number(), "guard": guard})(value, at)
+    else:
+        gaussian_parts(value, at, sizes)
+
+
+def gaussian_parts(value: Any, at: str, sizes: Sizes) -> None:
+    """Of MMD with Gaussian kernels, by landmarks or by all points."""
+    must(sizes.columns is not None, at, "of objects", "of rows of numbers")
+    landmarks = isinstance(value, dict) and value.get("kind") == "landmarks"
+    widths = value.get("widths") if isinstance(value, dict) else None
+    Many(POSITIVE, 1, 64)(widths, f"{at}.widths")
+    assert isinstance(widths, list | tuple)
+    falling = all(narrow < wide for wide, narrow in pairwise(widths)) and widths[0] <= WIDEST_RATIO * widths[-1]
+    must(falling, f"{at}.widths", widths, "widths, the widest first")
+    w, rows = len(widths), len(widths) * len(sizes.windows)
+    rules: dict[str, Rule] = {
+        "kind": Choice(("gaussian", "landmarks")),
+        "points": Array("f4", (None if landmarks else sizes.compared, sizes.columns), -FARTHEST, FARTHEST),
+        "offset": Array("f8", (w,), -MODERATE, MODERATE),
+        "centre": Array("f8", (sizes.columns,)),
+        "widths": anything,
+        "heard": Array("i8", (None,), 0, rows - 1, rising=True),
+        "typical": Whole(-1, w - 1),
+        "guard": Whole(0, sizes.points),
+    }
+    Record({**rules, **({"weights": anything, "left_out": anything} if landmarks else {})})(value, at)
+    must(len(value["points"]) > 0, f"{at}.points", 0, "some points")
+    must(len(value["heard"]) > 0, f"{at}.heard", 0, "some channels")
+    if landmarks:
+        Array("f4", (w, len(value["points"])), -MODERATE, MODERATE)(value["weights"], f"{at}.weights")
+        Array("f8", (w, sizes.points), -MODERATE, MODERATE)(value["left_out"], f"{at}.left_out")
+
+
+def _bumps(value: Any, at: str, sizes: Sizes) -> None:
+    _features(value, at, sizes, {"centres": Array("f8", (None, sizes.columns)), **BUMPS})
+    bumps, m = value["features"], len(value["centre"])
+    must(bumps["factor"].shape == (len(bumps["centres"]), m), f"{at}.features", bumps["factor"].shape, "one per bump")
+
+
+BUMPS: dict[str, Rule] = {"width": Number(1e-140, 1e140), "factor": Array("f8", (None, None), -1e60, 1e60)}
+
+
+def _means(value: Any, at: str, sizes: Sizes, *, signed: bool) -> None:
+    _features(value, at, sizes, {"weights": Array("f8", (sizes.columns,))})
+    m = len(value["centre"])
+    must(m == (1 if signed else sizes.columns), f"{at}.centre", m, "as many numbers as there are features")
+
+
+def _features(value: Any, at: str, sizes: Sizes, own: Mapping[str, Rule]) -> None:
+    must(sizes.columns is not None, at, "of objects", "of rows of numbers")
+    Record(
+        {
+            "centre": Array("f8", (None,), -LARGEST_FEATURE, LARGEST_FEATURE),
+            "count": Whole(sizes.compared, sizes.compared),
+            "guard": Whole(0, sizes.points),
+            "features": Record(own),
+        }
+    )(value, at)
+
+
+# Runs
+
+
+def check_run(
+    run: Any, at: str, sizes: Sizes, live: LiveFamily, state_rule: Callable[[Live, Sizes, int], Rule]
+) -> None:
+    """Where a detector is in its stream. state_rule: what the windows of a statistic must be."""
+    recent = RECENT_WINDOWS * sizes.widest
+    time = run.get("time") if isinstance(run, dict) else None
+    Whole()(time, f"{at}.time")
+    assert isinstance(time, int)
+    Record(
+        {
+            "windows": Each(tuple(state_rule(member, sizes, time) for member in live.members)),
+            "recent": sizes.few(recent),
+            "begun_with": Maybe(sizes.few(sizes.widest)),
+            "number": Whole(),
+            "time": Whole(),
+            "alarm": Maybe(Of((Outcome,))),
+        }
+    )(run, at)
+    remembered = min(run["time"], recent)
+    must(len(run["recent"]) == remembered, f"{at}.recent", len(run["recent"]), f"{remembered} points, by the clock")
+    alarm = run["alarm"]
+    if alarm is not None:
+        must(alarm.alarm and alarm.time <= run["time"], f"{at}.alarm", alarm, "one that has been")
+        must(alarm.channel in live.channels, f"{at}.alarm.channel", alarm.channel, "a channel of the detector's")
+        must(abs(alarm.statistic) <= MOST, f"{at}.alarm.statistic", alarm.statistic, "a number")
+
+
+def state_rule(live: Live, sizes: Sizes, time: int) -> Rule:
+    """What the windows of a live statistic must be, after so many observations; of a user's own, anything."""
+    # One less than the widest window: the next point completes it, and some backends keep no more.
+    entered = sizes.widest - 1 if sizes.warm else min(time, sizes.widest - 1)
+    if isinstance(live, GaussianLive):
+        return lambda value, at: _kernel_windows(value, at, sizes, len(live.multipliers), entered)
+    if isinstance(live, FeatureLive):
+        return lambda value, at: _feature_windows(value, at, sizes, len(live.centre), entered)
+    if isinstance(live, CallableLive):
+        return lambda value, at: _callable_windows(value, at, sizes)
+    if isinstance(live, CustomLive):
+        return lambda value, at: _custom_windows(value, at, sizes)
+    return anything
+
+
+def _kernel_windows(value: Any, at: str, sizes: Sizes, widths: int, entered: int) -> None:
+    capacity = 4 * sizes.widest
+    Record(
+        {
+            "buffer": Array("f4", (sizes.columns, capacity + PADDING), -FARTHEST, FARTHEST),
+            "ahead": Array("f4", (widths, capacity), -MODERATE, MODERATE),
+            "linear": Array("f8", (widths, capacity), -MODERATE, MODERATE),
+            "position": Array("i8", (1,), entered, capacity),
+        }
+    )(value, at)
+    _in_order(value, at)
+
+
+def _feature_windows(value: Any, at: str, sizes: Sizes, features: int, entered: int) -> None:
+    capacity, windows = 4 * sizes.widest, len(sizes.windows)
+    limit = LARGEST_FEATURE * capacity
+    Record(
+        {
+            "buffer": Array("f8", (capacity, features), -limit, limit),
+            "linear": Array("f8", (capacity,)),
+            "tails": Array("f8", (windows, sizes.widest + 1, features), -limit, limit),
+            "fresh": Array("f8", (windows, features), -limit, limit),
+            "age": Array("i8", (windows,), 0),
+            "position": Array("i8", (1,), entered, capacity),
+        }
+    )(value, at)
+    _in_order(value, at)
+    # The sum of a window is made anew from as many rows before it as its age: they must have been there.
+    oldest = np.minimum(np.array(sizes.windows) - 1, value["position"][0])
+    must(bool((value["age"] <= oldest).all()), f"{at}.age", value["age"], "less than the window")
+
+
+def _in_order(value: dict[str, Any], at: str) -> None:
+    for name, array in value.items():
+        must(array.flags.c_contiguous, f"{at}.{name}", "in columns", "in rows")
+
+
+def _callable_windows(value: Any, at: str, sizes: Sizes) -> None:
+    sums = Array("f8", (None,))
+    Record({"recent": sizes.few(sizes.widest), "ahead": sums, "linear": sums})(value, at)
+    lengths = {len(part) for part in value.values()}
+    must(len(lengths) == 1, at, sorted(lengths), "of one length")
+
+
+def _custom_windows(value: Any, at: str, sizes: Sizes) -> None:
+    Record({"recent": sizes.few(sizes.widest), "own": Many(Whole(-1, sizes.compared - 1))})(value, at)
+    must(len(value["own"]) == len(value["recent"]), f"{at}.own", len(value["own"]), "as many as there are points")
+
+
+def check_channels(normaliser: Normaliser, channels: tuple[Channel, ...], at: str) -> None:
+    """Every channel is measured."""
+    count = len(normaliser.centre)
+    must(count == len(channels), at, f"of {count} channels", f"of the {len(channels)} that there are")
+
+
+# Banks
+
+
+def check_bank(bank: Any, at: str, sizes: Sizes, live: GaussianLive) -> None:
+    """The windows and clocks of many streams."""
+    streams = bank.get("streams") if isinstance(bank, dict) else None
+    Whole(1)(streams, f"{at}.streams")
+    d, w, widest = sizes.columns, len(live.multipliers), sizes.widest
+    clock = Array("i8", (streams,), 0, 2**62)
+    windows: Mapping[str, Rule] = {
+        "buffer": Array("f4", (streams, d, room_for(widest)), -FARTHEST, FARTHEST),
+        "ahead": Array("f4", (streams, w, widest), -MODERATE, MODERATE),
+        "linear": Array("f8", (streams, w, widest), -MODERATE, MODERATE),
+        "position": Array("i8", (streams,), 0, widest - 1),
+        "filled": Array("i8", (streams,), 0, widest),
+    }
+    Record(
+        {
+            "streams": anything,
+            "ert": Maybe(Number(2.0)),
+            "for_all": Maybe(Whole(1)),
+            "time": clock,
+            "run": clock,
+            "rang": clock,
+            "heard": Array("f8", (streams, 3), -MOST, MOST),
+            "windows": Record(windows),
+        }
+    )(bank, at)
+    must(bool((bank["rang"] <= bank["time"]).all()), f"{at}.rang", bank["rang"], "times that have been")
+    spoke = bank["heard"][:, 2]
+    channels = bool(((spoke >= 0) & (spoke < len(live.channels)) & (spoke == np.rint(spoke))).all())
+    must(channels, f"{at}.heard", spoke, "numbers of channels")
