@@ -52,8 +52,8 @@ class Alarm:
         outcome = run.alarm
         if outcome is None or outcome.channel is None:
             raise InputError(
-                f"There is no alarm to explain: this run has been quiet for {counted(run.time, 'observation')}. An alarm "
-                "ends its run, and the next observation begins another: call explain() in between. In a block, "
+                f"There is no alarm to explain: this run has been quiet for {counted(run.time, 'observation')}. An "
+                "alarm ends its run, and the next observation begins another: call explain() in between. In a block, "
                 "update_until_alarm stops at the alarm."
             )
         after = run.time - outcome.time
