@@ -271,33 +271,6 @@ def test_a_step_without_enough_memory_changes_nothing(monkeypatch: pytest.Monkey
     np.testing.assert_array_equal(bank.update(rows).statistic, twin.update(rows).statistic)
 
 
-def test_an_interrupted_step_is_made_by_all_streams(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Ctrl-C is told when every stream has taken in its observation."""
-    banks = [DetectorBank(fitted(), 600) for _ in range(2)]
-    rng = np.random.default_rng(0)
-    rows = rng.normal(size=(2, 600, 3))
-    expected = [banks[0].update(step) for step in rows]
-    live = banks[1]._windows.live
-
-    class Interrupted:
-        compared = False
-
-        def map(self, function: Any, items: Any) -> Any:
-            if not self.compared:  # with the reference: nothing has changed yet
-                self.compared = True
-                yield from map(function, items)
-                return
-            yield function(items[1])
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(live, "executor", Interrupted())
-        with pytest.raises(KeyboardInterrupt):
-            banks[1].update(rows[0])
-    np.testing.assert_array_equal(banks[1].time, np.ones(600))
-    np.testing.assert_array_equal(banks[1].update(rows[1]).statistic, expected[1].statistic)
-
-
 def test_a_detector_may_be_fitted_anew(tmp_path: Path) -> None:
     """The bank and its file keep the fit that they began with."""
     detector = deepcopy(fitted())

@@ -23,7 +23,7 @@ from tocsin._detector.declared import POSITIVE, storable
 from tocsin._detector.detector import Watcher
 from tocsin._detector.schema import Number, Record, Rule, Whole, must
 from tocsin._state import ALONE, Fitted
-from tocsin._statistics.base import Channel, Live, Parts, WindowState
+from tocsin._statistics.base import Channel, Live, Parts, Stepwise, WindowState
 from tocsin._statistics.family import LiveFamily
 from tocsin._statistics.kernels import median_distance
 from tocsin._statistics.lsdd import LSDD, MANY, Bumps, bumps_products, choose_regularisation, factor
@@ -211,13 +211,13 @@ def _null_distances(
     return functions.mean_distances(values, first, values, second)
 
 
-class LSDDIncLive:
+class LSDDIncLive(Stepwise):
     """Squared distance of the window's mean feature from the reference's, or from that of W redrawn points.
 
     reference: the features to draw from; a single row stands for itself, the mean of all.
     """
 
-    may_fail, takes_tensors = False, False
+    takes_tensors = False
 
     def __init__(self, bumps: Bumps, reference: Float64Array, window: int, seed: int) -> None:
         self.bumps, self.reference, self.window, self.seed = bumps, reference, window, seed

@@ -22,8 +22,10 @@ def pair_advance(
     block_linear: Float64Array,
     start: int,
     stop: int,
+    out: Float64Array | None = None,
 ) -> Float64Array:
-    out = np.empty((stop - start, (len(ahead) + (typical >= 0)) * windows.size))
+    if out is None:
+        out = np.empty((stop - start, (len(ahead) + (typical >= 0)) * windows.size))
     _advance(
         buffer,
         ahead,

@@ -214,14 +214,18 @@ def pair_advance(
     block_linear: Float64Array,
     start: int,
     stop: int,
+    out: Float64Array | None = None,
 ) -> Float64Array:
     """Append the columns start..stop of `block` to the recent points; each one's channels, (stop - start, rows).
+
+    out: where to leave them, if not in an array of their own.
 
     buffer (d, capacity + padding) holds recent points up to column `cursor[0]`; ahead[w, i] is the sum of k_w between
     point i and those after it; linear[w, i] is -2 c(x_i). When the buffer is full its tail moves to the front.
     """
     widest, capacity = int(windows[-1]), ahead.shape[1]
-    out = np.empty((stop - start, (len(multipliers) + (typical >= 0)) * len(windows)))
+    if out is None:
+        out = np.empty((stop - start, (len(multipliers) + (typical >= 0)) * len(windows)))
     position = cursor[0]
     for i in range(start, stop):
         if position == capacity:

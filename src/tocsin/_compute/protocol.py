@@ -123,6 +123,7 @@ class Hot(Protocol):
         block_linear: Float64Array,
         start: int,
         stop: int,
+        out: Float64Array | None = None,
     ) -> Float64Array: ...
 
     def pair_bank_step(

@@ -31,6 +31,7 @@ def pair_advance(
     block_linear: Tensor,
     start: int,
     stop: int,
+    out: Float64Array | None = None,
 ) -> Tensor:
     """The state is the host's, as in the other backends: a detector may go on with any of them."""
     device, sizes, position = block.device, windows.tolist(), int(cursor[0])
@@ -39,14 +40,17 @@ def pair_advance(
     base, pieces, sums = torch.as_tensor(offset, device=device)[:, None], [], points
     for first in range(start, stop, STEPS):
         new = slice(first, min(first + STEPS, stop))
-        out, points, terms, sums = _advanced(
+        piece, points, terms, sums = _advanced(
             points, terms, sizes, multipliers, base, typical, block[:, new], block_linear[:, new]
         )
-        pieces.append(out)
+        pieces.append(piece)
     keep, found = points.shape[1], (get(points), get(terms), get(sums))
     buffer[:, :keep], linear[:, :keep], ahead[:, :keep] = found
     cursor[0] = keep
-    return torch.cat(pieces) if len(pieces) > 1 else pieces[0]
+    rows = torch.cat(pieces) if len(pieces) > 1 else pieces[0]
+    if out is not None:
+        out[...] = get(rows)
+    return rows
 
 
 def _advanced(

@@ -28,7 +28,7 @@ from tocsin._detector.fitting import Fit
 from tocsin._detector.options import learned_from, options_given, statistics_given, windows_for
 from tocsin._detector.schema import Many, Rule, text
 from tocsin._detector.starting import warm_run
-from tocsin._detector.stepping import advance, advance_until_alarm, advance_with_resets
+from tocsin._detector.stepping import advance, advance_in_place, advance_until_alarm, advance_with_resets
 from tocsin._execution.cluster import joined
 from tocsin._explain.result import Explanation
 from tocsin._samplers import Sampler
@@ -49,21 +49,24 @@ class Watcher(DetectorBase[C]):
     """
 
     def update(self, x: object) -> Outcome:
-        """Take in one observation and test."""
+        """Take in one observation and test.
+
+        Whatever goes wrong, or interrupts it, the observation is taken in or it is not: nothing is left half-way.
+        """
         with self._held:
             fitted, run = self._ready(), self._run
             point = fitted.intake.one(x)
             observed = fitted.live.observe(point, None)
             if run.alarm is not None and fitted.resets:
                 run = self._begin(fitted, run.number + 1)
-            elif fitted.live.may_fail:
-                run = run.copy()  # a user's function may fail, and the run must not have moved then
+            elif not fitted.live.at_once:
+                run = run.copy()  # a user's function may fail, or Ctrl-C come, and the run must not have moved then
+            else:
+                return advance_in_place(fitted, run, point, observed)
             values = fitted.live.advance(run.windows, observed, 0, 1)
             outcome = fitted.rule.one(values, run.number, run.time + 1)
-            run.time += 1
             run.remember(point)
-            if outcome.alarm and run.alarm is None:
-                run.alarm = outcome
+            run.settle(outcome)
             self._run = run
             return outcome
 

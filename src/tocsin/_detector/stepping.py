@@ -7,7 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from tocsin._state.fitted import C, Fitted
-from tocsin._state.outcomes import Outcomes
+from tocsin._state.outcomes import Outcome, Outcomes
 from tocsin._state.rule import ALONE
 from tocsin._state.run import Run
 from tocsin._statistics.base import Points
@@ -27,6 +27,29 @@ def advance(fitted: Fitted[C], run: Run, points: Points, observed: list[object],
     if run.alarm is None and outcomes.alarm.any():
         run.alarm = outcomes[int(np.flatnonzero(outcomes.alarm)[0])]
     return outcomes
+
+
+def advance_in_place(fitted: Fitted[C], run: Run, point: Points, observed: list[object]) -> Outcome:
+    """Let one point enter a run as it is, without a copy, and test it.
+
+    What interrupts it (Ctrl-C, say) before the first window has moved leaves the run as it was; afterwards it waits
+    until the rest has followed.
+    """
+    live, windows, time, kept = fitted.live, run.windows, run.time + 1, point[0].copy()
+    rows, places = live.rows(), live.places(windows)
+    try:
+        live.enter(windows, observed, rows, places)
+        outcome = fitted.rule.one(live.read(rows), run.number, time)
+        run.recent.append(kept)
+        run.settle(outcome)
+    except BaseException:
+        if live.places(windows) != places:
+            live.enter(windows, observed, rows, places)
+            if not (run.recent and run.recent[-1] is kept):
+                run.recent.append(kept)
+            run.settle(fitted.rule.one(live.read(rows), run.number, time))
+        raise
+    return outcome
 
 
 def advance_until_alarm(fitted: Fitted[C], run: Run, points: Points) -> tuple[Outcomes, Run]:

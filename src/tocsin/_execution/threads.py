@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -10,7 +11,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from itertools import islice
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -63,6 +64,47 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         _LIMIT.reset(before)
+
+
+def undisturbed(work: Callable[[], R]) -> R:
+    """Do all of it, or nothing: Ctrl-C interrupts the main thread alone, so another does the work, and this one waits.
+
+    What interrupts the waiting is heard when the work is done.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    claim, done = [work], threading.Event()
+    results: list[R] = []
+    errors: list[BaseException] = []
+
+    def other() -> None:
+        try:
+            if _claimed(claim):
+                results.append(work())
+        except BaseException as error:
+            errors.append(error)
+        finally:
+            done.set()
+
+    try:
+        _thread.start_new_thread(other, ())
+        done.wait()
+    except BaseException:
+        if not _claimed(claim):
+            done.wait()
+        raise
+    if errors:
+        raise errors[0]
+    return results[0]
+
+
+def _claimed(claim: list[Any]) -> bool:
+    """Whether the caller is the first to ask."""
+    try:
+        claim.pop()
+    except IndexError:
+        return False
+    return True
 
 
 @dataclass(frozen=True)

@@ -51,6 +51,12 @@ class Run:
         """One that goes on from here, and leaves this as it is."""
         return replace(self, windows=[snapshot(state) for state in self.windows], recent=self.recent.copy())
 
+    def settle(self, outcome: Outcome) -> None:
+        """Be where this outcome of the latest observation says."""
+        self.time = outcome.time
+        if outcome.alarm and self.alarm is None:
+            self.alarm = outcome
+
     def remember(self, points: Points) -> None:
         """Keep the latest points, apart from arrays that may change."""
         most = self.recent.maxlen or 0

@@ -140,8 +140,8 @@ class Live(Protocol):
         """Whether `observe` takes blocks that are on a GPU as they are."""
 
     @property
-    def may_fail(self) -> bool:
-        """Whether `advance` calls functions of the user's, which may raise anything."""
+    def at_once(self) -> bool:
+        """Whether `enter` exists: a single compiled call, which nothing can break off half-way."""
 
     @property
     def channels(self) -> tuple[Channel, ...]: ...
@@ -162,8 +162,32 @@ class Live(Protocol):
         If it fails, the state may be half changed.
         """
 
+    def rows(self) -> Float64Array:
+        """Where `enter` leaves what it finds; (1, ...)."""
+
+    def enter(self, state: WindowState, observed: Any, rows: Float64Array) -> None:
+        """`advance` by one point, at once; state["position"] then says that it has entered."""
+
+    def read(self, rows: Float64Array) -> Float64Array:
+        """What `advance` would have returned, from the rows."""
+
     def parts(self) -> Parts:
         """What a file must hold to build this object again."""
+
+
+class Stepwise:
+    """A live statistic whose windows take many steps of Python to move, so that each time a copy of them must."""
+
+    at_once = False
+
+    def rows(self) -> Float64Array:
+        raise NotImplementedError
+
+    def enter(self, state: WindowState, observed: Any, rows: Float64Array) -> None:
+        raise NotImplementedError
+
+    def read(self, rows: Float64Array) -> Float64Array:
+        raise NotImplementedError
 
 
 def snapshot(state: WindowState) -> WindowState:

@@ -13,7 +13,18 @@ from tocsin._common.errors import InputError, Option
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin._samplers import Streams
-from tocsin._statistics.base import Channel, Live, NullPaths, Parts, Points, Prepared, Setting, WindowState, choose
+from tocsin._statistics.base import (
+    Channel,
+    Live,
+    NullPaths,
+    Parts,
+    Points,
+    Prepared,
+    Setting,
+    Stepwise,
+    WindowState,
+    choose,
+)
 
 Distance = Callable[[Any, Any], float]
 """D(reference points, window points): larger when they look less alike."""
@@ -130,10 +141,10 @@ class CustomPaths:
         return choose(self.points, np.delete(np.arange(len(self.points)), stream)) if self.split else self.points
 
 
-class CustomLive:
+class CustomLive(Stepwise):
     """The function, computed anew at each step."""
 
-    may_fail, takes_tensors = True, False
+    takes_tensors = False
 
     def __init__(self, reference: Points, statistic: Custom, windows: tuple[int, ...]) -> None:
         self.reference, self.statistic, self._windows = reference, statistic, windows

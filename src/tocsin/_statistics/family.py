@@ -60,7 +60,7 @@ class LiveFamily:
         self.members = members
         self.channels: tuple[Channel, ...] = sum((member.channels for member in members), ())
         self.takes_tensors = all(member.takes_tensors for member in members)
-        self.may_fail = any(member.may_fail for member in members)
+        self.at_once = all(member.at_once for member in members)
 
     def observe(self, points: Points, own: Int64Array | None) -> list[object]:
         return [member.observe(points, own) for member in self.members]
@@ -75,6 +75,28 @@ class LiveFamily:
         return np.concatenate(
             [on_host(member.advance(state, seen, start, stop)) for member, state, seen in each], axis=1
         )
+
+    def places(self, states: list[WindowState]) -> list[int]:
+        """Where the windows are, if a point enters them at once: those in which one has are elsewhere."""
+        return [state["position"].item() for state in states]
+
+    def rows(self) -> list[Float64Array]:
+        """Where `enter` leaves what it finds."""
+        return [member.rows() for member in self.members]
+
+    def enter(
+        self, states: list[WindowState], observed: list[object], rows: list[Float64Array], places: list[int]
+    ) -> None:
+        """Let one point enter the windows that are still at these places."""
+        for i, member in enumerate(self.members):
+            if states[i]["position"].item() == places[i]:
+                member.enter(states[i], observed[i], rows[i])
+
+    def read(self, rows: list[Float64Array]) -> Float64Array:
+        """What `advance` would have returned, from the rows."""
+        if len(rows) == 1:
+            return self.members[0].read(rows[0])
+        return np.concatenate([member.read(own) for member, own in zip(self.members, rows, strict=True)], axis=1)
 
     def parts(self) -> list[Parts]:
         return [member.parts() for member in self.members]

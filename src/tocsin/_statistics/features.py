@@ -140,7 +140,7 @@ class FeatureSplitPaths:
 class FeatureLive:
     """|mean of the window's features|^2, the features centred at the reference's mean."""
 
-    may_fail, takes_tensors = False, False
+    takes_tensors = False
 
     def __init__(
         self,
@@ -154,6 +154,7 @@ class FeatureLive:
         self.features, self.centre, self.count, self.guard = features, centre, count, guard
         self.channels = tuple(Channel(features.name, window) for window in windows)
         self._compute, self._windows = compute, np.array(windows, dtype=np.int64)
+        self.at_once = compute.backend != "numpy"  # PyTorch leaves live features to Numba
 
     def observe(self, points: Float64Array, own: Int64Array | None) -> tuple[Float64Array, Float64Array]:
         values = np.clip(self.features.map(points) - self.centre, -LARGEST, LARGEST)
@@ -181,11 +182,25 @@ class FeatureLive:
         self, state: WindowState, observed: tuple[Float64Array, Float64Array], start: int, stop: int
     ) -> Float64Array:
         out = np.empty((stop - start, len(self.channels)))
+        self._advance(state, observed, start, stop, out)
+        return out
+
+    def _advance(
+        self, state: WindowState, observed: tuple[Float64Array, Float64Array], start: int, stop: int, out: Float64Array
+    ) -> None:
         self._compute.feature_advance(
             state["buffer"], state["linear"], state["tails"], state["fresh"], state["age"], state["position"],
             self._windows, 0.0 if self.features.signed else 1.0, *observed, start, stop, out,
         )  # fmt: skip
-        return out
+
+    def rows(self) -> Float64Array:
+        return np.empty((1, len(self.channels)))
+
+    def enter(self, state: WindowState, observed: tuple[Float64Array, Float64Array], rows: Float64Array) -> None:
+        self._advance(state, observed, 0, 1, rows)
+
+    def read(self, rows: Float64Array) -> Float64Array:
+        return rows
 
     def parts(self) -> Parts:
         return {"centre": self.centre, "count": self.count, "guard": self.guard, "features": self.features.parts}

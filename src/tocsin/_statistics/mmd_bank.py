@@ -37,37 +37,22 @@ class GaussianBank:
             put(np.zeros(count, np.int64)),
         )
 
-    def step(self, chosen: Int64Array, points: Points) -> tuple[Float64Array, BaseException | None]:
-        """Let one point enter the windows of each of these streams; (len(chosen), channels), NaN until one is full.
-
-        And what interrupted the step: once some streams have made it, the others do too.
-        """
+    def step(self, chosen: Int64Array, points: Points) -> Float64Array:
+        """Let one point enter the windows of each of these streams; (len(chosen), channels), NaN until one is full."""
         return self._step(chosen, self.live.observe(points, None))
 
-    def _step(self, chosen: Int64Array, observed: tuple[Any, Any]) -> tuple[Float64Array, BaseException | None]:
+    def _step(self, chosen: Int64Array, observed: tuple[Any, Any]) -> Float64Array:
         live, size = self.live, len(chosen) if self.live.compute.backend == "torch" else STREAMS
-        rows: dict[int, Float64Array] = {}
 
-        def some(start: int) -> None:
-            rows[start] = live.compute.pair_bank_step(
+        def some(start: int) -> Float64Array:
+            return live.compute.pair_bank_step(
                 *self._arrays, self._windows, live.multipliers, self._offset, live.family.typical,
                 chosen, start, min(start + size, len(chosen)), *observed,
             )  # fmt: skip
 
-        starts, interrupted = range(0, len(chosen), size), None
-        if len(starts) == 1:
-            some(0)
-            return live.family.choose(rows[0], axis=1), None
-        try:
-            for _ in live.executor.map(some, starts):
-                pass
-        except BaseException as error:
-            interrupted = error
-            for start in starts:
-                if start not in rows:
-                    some(start)
-        together = live.compute.concatenate([rows[start] for start in starts])
-        return live.family.choose(together, axis=1), interrupted
+        starts = range(0, len(chosen), size)
+        rows = some(0) if len(starts) == 1 else live.compute.concatenate(list(live.executor.map(some, starts)))
+        return live.family.choose(rows, axis=1)
 
     def fill(
         self, chosen: Int64Array, reference: Points, windows: Int64Array, places: Int64Array | None
@@ -84,9 +69,7 @@ class GaussianBank:
         for step in range(windows.shape[1]):
             new = inverse[:, step]
             observed = np.ascontiguousarray(block[:, new]), np.ascontiguousarray(linear[:, new])
-            rows, interrupted = self._step(chosen, observed)
-            if interrupted is not None:
-                raise interrupted
+            rows = self._step(chosen, observed)
         return rows
 
     def clear(self, chosen: Int64Array) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 
 from tocsin._common.errors import InputError
 from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
-from tocsin._statistics.base import Channel, NullPaths, Parts, Points, Setting, WindowState, choose
+from tocsin._statistics.base import Channel, NullPaths, Parts, Points, Setting, Stepwise, WindowState, choose
 from tocsin._statistics.kernels import Kernel
 from tocsin._statistics.neighbours import centred, mean_pair, others
 from tocsin._statistics.pairs import PairPaths, PairSplitPaths, PairTerms, bootstrap_terms, direct_terms
@@ -84,10 +84,10 @@ class PreparedCallable:
         return CallableLive(points, float(mean_pair(sums, guard)[0]), self.kernel, self.setting.windows, guard)
 
 
-class CallableLive:
+class CallableLive(Stepwise):
     """As `GaussianLive`, calling the user's kernel."""
 
-    may_fail, takes_tensors = True, False
+    takes_tensors = False
 
     def __init__(self, reference: Points, offset: float, kernel: Kernel, windows: tuple[int, ...], guard: int) -> None:
         self.reference, self.offset, self.kernel, self.guard = reference, offset, kernel, guard

@@ -148,7 +148,6 @@ class PreparedGaussian:
 class GaussianLive:
     """S_t = A + C_t / (W (W - 1)) - 2 mean_{window} c(z), c(z) = mean_i k(x_i, z): one kernel row a step."""
 
-    may_fail = False
     weights: Float32Array = NO_WEIGHTS
     """Of the points, (widths, N), where c is not their plain mean."""
 
@@ -168,6 +167,7 @@ class GaussianLive:
         self.windows, self.multipliers = np.array(windows, dtype=np.int64), scaled.multipliers
         self._columns, self._stranger = as_columns(points), np.array([-1])
         self._few = NEARBY_WORK // (len(points) * (points.shape[1] + KERNEL_WORK * len(scaled.widths)))
+        self.at_once = self._nearby.backend == "numba"
         self.takes_tensors = compute.on_gpu  # blocks that are there already stay there
 
     def observe(self, points: Float64Array, own: Int64Array | None) -> tuple[Float32Array, Float64Array]:
@@ -209,14 +209,32 @@ class GaussianLive:
     def advance(
         self, state: WindowState, observed: tuple[Float32Array, Float64Array], start: int, stop: int
     ) -> Float64Array:
+        return self.read(self._advance(state, observed, start, stop, None))
+
+    def _advance(
+        self,
+        state: WindowState,
+        observed: tuple[Float32Array, Float64Array],
+        start: int,
+        stop: int,
+        out: Float64Array | None,
+    ) -> Float64Array:
         if self.takes_tensors and stop - start <= SHORT:
             observed = self.compute.get(observed[0][:, start:stop]), self.compute.get(observed[1][:, start:stop])
             start, stop = 0, stop - start
         compute = self._nearby if isinstance(observed[0], np.ndarray) else self.compute
-        rows = compute.pair_advance(
+        return compute.pair_advance(
             state["buffer"], state["ahead"], state["linear"], state["position"], self.windows, self.multipliers,
-            self.offset, self.family.typical, *observed, start, stop,
+            self.offset, self.family.typical, *observed, start, stop, out,
         )  # fmt: skip
+
+    def rows(self) -> Float64Array:
+        return np.empty((1, self.family.rows))
+
+    def enter(self, state: WindowState, observed: tuple[Float32Array, Float64Array], rows: Float64Array) -> None:
+        self._advance(state, observed, 0, 1, rows)
+
+    def read(self, rows: Float64Array) -> Float64Array:
         return self.family.choose(rows, axis=1)
 
     def parts(self) -> Parts:

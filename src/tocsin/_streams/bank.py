@@ -23,6 +23,7 @@ from tocsin._detector.base import content_of, fitted_of, taken_in
 from tocsin._detector.checking import check_bank, sizes_of
 from tocsin._detector.detector import Detector, from_content
 from tocsin._detector.starting import places_of
+from tocsin._execution.threads import undisturbed
 from tocsin._explain.result import Explanation
 from tocsin._samplers import InBlocks, Singly, Source
 from tocsin._state import Fitted, Run
@@ -109,31 +110,30 @@ class DetectorBank:
                 "for each. To update some of the streams, name them: update(block, streams=[...])."
             )
         with self._lock:
-            if self._fitted.resets:
-                self.reset(chosen[self._rang[chosen] > 0])
-            return self._step(chosen, points)
+            # Ctrl-C in the middle of a step waits for its end, so that all streams have made it.
+            return undisturbed(partial(self._step, chosen, points))
 
     def _step(self, chosen: Int64Array, points: Points) -> Outcomes:
-        # Ctrl-C in the middle of a step waits for its end, so that all streams have made it.
-        values, interrupted = np.empty((0, len(self._fitted.channels))), None
-        if len(chosen):
-            values, interrupted = self._windows.step(chosen, points)
+        if self._fitted.resets:
+            self._renew(chosen[self._rang[chosen] > 0])
+        values = self._windows.step(chosen, points) if len(chosen) else np.empty((0, len(self._fitted.channels)))
         self._time[chosen] += 1
         outcomes = self._fitted.rule(values, _coins_of(chosen), self._run[chosen], self._time[chosen])
         first = outcomes.alarm & (self._rang[chosen] == 0)
         self._rang[chosen[first]] = outcomes.time[first]
         heard = outcomes.statistic, outcomes.threshold, outcomes.loudest
         self._heard[chosen[first]] = np.column_stack([part[first] for part in heard])
-        if interrupted is not None:
-            raise interrupted
         return outcomes
 
     def reset(self, streams: object = None) -> None:
         """Start new runs: of all streams, or of those named."""
         chosen = self._named(streams)
         with self._lock:
-            self._run[chosen] += 1
-            self._begin(chosen)
+            undisturbed(partial(self._renew, chosen))
+
+    def _renew(self, chosen: Int64Array) -> None:
+        self._run[chosen] += 1
+        self._begin(chosen)
 
     def explain(self, stream: int) -> Explanation:
         """What the alarm of a stream's present run means; see `Detector.explain`. Call it while the window shows it."""
