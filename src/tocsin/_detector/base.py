@@ -20,7 +20,7 @@ from tocsin._compute.arrays import Float64Array
 from tocsin._data import validation
 from tocsin._data.foreign import is_on_gpu
 from tocsin._data.intake import Intake, Rows
-from tocsin._detector import checking, storage
+from tocsin._detector import checking, checking_runs, storage
 from tocsin._detector.schema import Each, Record, Rule, anything
 from tocsin._state.fitted import C, Fitted
 from tocsin._state.outcomes import Outcome
@@ -193,7 +193,7 @@ class DetectorBase(Generic[C]):
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a detector; it goes on where it was saved, bit for bit."""
         content = storage.read(path, cls.__name__)
-        detector = cls(**content.part("options", cls._options_rule()))
+        detector = cls(**content.part("options", options_rule(cls)))
         detector._go_on(content, path)
         return detector
 
@@ -206,8 +206,8 @@ class DetectorBase(Generic[C]):
         parts = content.part("live", Each(tuple(self._rules(sizes))))
         live = self._restore(parts, windows, functions)
         with content.explained():
-            checking.check_channels(saved["normaliser"], live.channels, "fitted.normaliser")
-        run = content.part("run", partial(checking.check_run, sizes=sizes, live=live, state_rule=self._state_rule))
+            checking_runs.check_channels(saved["normaliser"], live.channels, "fitted.normaliser")
+        run = content.part("run", partial(checking_runs.check_run, sizes=sizes, live=live, state_rule=self._state_rule))
         fitted: Fitted[C] = Fitted(live=live, functions=functions, **saved)
         self._deploy(fitted, Run.restored(run, fitted.widest))
 
@@ -217,13 +217,7 @@ class DetectorBase(Generic[C]):
 
     def _state_rule(self, live: Live, sizes: checking.Sizes, time: int) -> Rule:
         """What files must hold of a statistic's windows."""
-        return checking.state_rule(live, sizes, time)
-
-    @classmethod
-    def _options_rule(cls) -> Rule:
-        """Options by their names, as `fit` takes them."""
-        names = signature(cls).parameters.keys() - set(cls.apart)
-        return Record(dict.fromkeys(names, anything), frozenset(names - {"ert"}))
+        return checking_runs.state_rule(live, sizes, time)
 
     def _description(self) -> Parts:
         """What else a file must hold."""
@@ -251,6 +245,12 @@ def altered(watcher: W, **parts: Any) -> W:
     fitted, run = now(watcher)
     other._deploy(replace(fitted, **parts), run)
     return other
+
+
+def options_rule(kind: type[DetectorBase[Any]]) -> Rule:
+    """Options of this kind of detector by their names; what they may be is told by whoever takes them."""
+    names = signature(kind).parameters.keys() - set(kind.apart)
+    return Record(dict.fromkeys(names, anything), frozenset(names - {"ert"}))
 
 
 def content_of(watcher: DetectorBase[C]) -> Parts:

@@ -22,7 +22,7 @@ from tocsin._data.intake import Represented
 from tocsin._data.representations import restore
 from tocsin._data.tables import Kind
 from tocsin._detector import storage
-from tocsin._detector.base import DetectorBase, now, taken_in
+from tocsin._detector.base import DetectorBase, now, options_rule, taken_in
 from tocsin._detector.checking import Sizes, parts_rule
 from tocsin._detector.fitting import Fit
 from tocsin._detector.options import learned_from, options_given, statistics_given, windows_for
@@ -383,7 +383,7 @@ def from_content(
     **place: object,
 ) -> D:
     """The detector that a file holds, by itself or within a bank; place: where to compute, if not as before."""
-    options = content.part("options", kind._options_rule())
+    options = content.part("options", options_rule(kind))
     with content.explained():
         detector = kind(**options, statistic=statistic or content["statistic"], preprocess=preprocess)
         options_given(detector.get_params())

@@ -191,7 +191,8 @@ class Array:
         if value.dtype != np.dtype(self.kind) or not fits:
             shape = ", ".join("any" if length is None else str(length) for length in self.shape)
             raise Wrong(at, f"{value.dtype} of shape {value.shape}", f"{np.dtype(self.kind)} of shape ({shape})")
-        inside = (value >= self.least) & (value <= self.most)
+        limit = float(np.finfo(value.dtype).max) if value.dtype.kind == "f" else math.inf
+        inside = (value >= max(self.least, -limit)) & (value <= min(self.most, limit))
         if self.infinite:
             inside |= value == math.inf
         if not inside.all():

@@ -5,8 +5,6 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-import numpy as np
-
 from tocsin._data.representations.adapt import KINDS
 from tocsin._detector.schema import Array, Choice, Many, Maybe, Number, Record, Rule, Whole, Wrong, anything, must, text
 
@@ -66,7 +64,8 @@ def _encoder(value: Any, at: str) -> None:
     must(known, f"{at}.device", device, "one that PyTorch has")
     per_channel = tuple(shape) if len(shape) == 1 else (shape[0], 1, 1)
     Array("f4", per_channel)(value["mean"], f"{at}.mean")
-    Array("f4", per_channel, 1e-38, 1e38)(np.abs(value["scale"]), f"{at}.scale")
+    Array("f4", per_channel)(value["scale"], f"{at}.scale")
+    must(bool((value["scale"] != 0).all()), f"{at}.scale", value["scale"], "numbers to divide by")
     expected = _network(tuple(shape), tuple(value["hidden"]), value["latent"])
     Record({name: Array("f4", own) for name, own in expected.items()})(value["weights"], f"{at}.weights")
 

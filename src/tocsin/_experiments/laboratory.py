@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import io
 import multiprocessing
 import os
 import signal
@@ -18,6 +19,7 @@ from multiprocessing.queues import SimpleQueue
 from pathlib import Path
 
 from tocsin._common.errors import InputError, Option, TocsinError
+from tocsin._common.files import replacing
 from tocsin._compute import BACKEND_VARIABLE, DEVICE_VARIABLE, Backend, load
 from tocsin._execution.cluster import Cluster
 from tocsin._execution.progress import progress_bar
@@ -76,7 +78,8 @@ class Laboratory:
         """Draw figures from the tables in the folder, and write what there is to read."""
         tables = {table: read_table(self.folder / f"{table}.csv") for table in experiment.tables}
         text = experiment.draw(tables, self.folder)
-        (self.folder / f"{name}.md").write_text(text, encoding="utf-8")
+        with replacing(self.folder / f"{name}.md") as file:
+            file.write(text.encode())
         return text
 
     def _perform(self, what: str, units: Sequence[Unit]) -> list[Result]:
@@ -181,12 +184,12 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
 
 def write_table(file: Path, table: Table) -> None:
     """As CSV, whole or not at all."""
-    partial = file.with_name(f".{file.name}.partial")
-    with partial.open("w", newline="", encoding="utf-8") as lines:
-        writer = csv.DictWriter(lines, list(table[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(table)
-    partial.replace(file)
+    lines = io.StringIO()
+    writer = csv.DictWriter(lines, list(table[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(table)
+    with replacing(file) as target:
+        target.write(lines.getvalue().encode())
 
 
 def read_table(file: Path) -> Table:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 from tocsin._common.checks import one_of
 from tocsin._common.errors import InputError, MissingExtraError, Option
+from tocsin._common.files import replacing
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -100,18 +101,22 @@ def figure(folder: Path, name: str, width: float, height: float) -> Iterator[Fig
     """A figure to draw on (sizes in inches); written to folder/name.png and folder/name.svg at the end of the block."""
     with _drawing(width, height, "light") as drawing:
         yield drawing
-        drawing.savefig(folder / f"{name}.png")
-        drawing.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        with replacing(folder / f"{name}.png") as file:
+            drawing.savefig(file, format="png")
+        with replacing(folder / f"{name}.svg") as file:
+            drawing.savefig(file, format="svg", metadata={"Date": None})
 
 
 @contextmanager
 def figure_file(file: File, width: float, height: float, theme: Theme = "light") -> Iterator[Figure]:
     """A figure to draw on, written to a file of the kind that its name says (.png, .svg, .pdf)."""
-    if Path(file).suffix.lower() not in FORMATS:
+    kind = Path(file).suffix.lower()
+    if kind not in FORMATS:
         raise InputError(f"{file}: figures are written to {', '.join(FORMATS)}, by the end of the file's name.")
     with _drawing(width, height, theme) as drawing:
         yield drawing
-        drawing.savefig(file)
+        with replacing(file) as target:
+            drawing.savefig(target, format=kind.removeprefix("."))
 
 
 @contextmanager

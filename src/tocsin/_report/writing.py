@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Iterator
 from copy import copy
 from pathlib import Path
 
 from tocsin._common.errors import InputError
-from tocsin._common.files import must_be_writable
+from tocsin._common.files import must_be_writable, replacing
 from tocsin._data.intake import Intake, Represented, Rows, Tabular
 from tocsin._data.representations.batches import count_of, piece_of
 from tocsin._data.tables import Table, Values
@@ -62,9 +61,6 @@ def must_be_page(path: Path) -> None:
 
 def write(path: Path, seen: Gathered, about: About) -> None:
     """The whole page or none of it."""
-    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
-    try:
-        part.write_text(page(seen, about), encoding="utf-8")
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    content = page(seen, about).encode()
+    with replacing(path) as file:
+        file.write(content)

@@ -20,7 +20,8 @@ from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array, UInt64Ar
 from tocsin._data import validation
 from tocsin._detector import storage
 from tocsin._detector.base import content_of, fitted_of, taken_in
-from tocsin._detector.checking import check_bank, sizes_of
+from tocsin._detector.checking import sizes_of
+from tocsin._detector.checking_runs import check_bank
 from tocsin._detector.detector import Detector, from_content
 from tocsin._detector.starting import places_of
 from tocsin._execution.threads import undisturbed

@@ -1,0 +1,198 @@
+"""A few hundred files that mean harm, with seeds; `python -m benchmarks.hostile files` makes thousands."""
+
+from __future__ import annotations
+
+import io
+import json
+import warnings
+import zipfile
+from collections.abc import Callable
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from benchmarks.hostile import attacked
+
+from tocsin import MMD, Detector, DetectorBank, Gaussian, MeanShift, StorageError
+from tocsin._detector import schema, storage
+from tocsin._detector.declared import FIELDS
+
+ROWS = np.random.default_rng(0).normal(size=(60, 2))
+
+
+def test_files_and_states_that_mean_harm() -> None:
+    """They work, or are refused in words: none crashes, none gives another error, none takes much memory."""
+    tallies = attacked("files", 400, seed=17)
+    assert not [line for tally in tallies.values() for line in tally.worst]
+    assert sum(tally.tries for tally in tallies.values()) == 400
+    assert sum(tally.worked for tally in tallies.values()) > 40, "some alterations mean nothing"
+    assert sum(tally.clear for tally in tallies.values()) > 200
+    assert len(tallies) == 12
+
+
+@pytest.fixture(scope="module")
+def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A file of a detector in the middle of its stream."""
+    path = tmp_path_factory.mktemp("file") / "good.tocsin"
+    detector = Detector(30, [MMD(Gaussian()), MeanShift()], window=5, paths=400, seed=1).fit(ROWS)
+    detector.update_many(ROWS[:7])
+    detector.save(path)
+    return path.read_bytes()
+
+
+def altered(content: bytes, change: Callable[[dict[str, Any], dict[str, bytes]], None]) -> bytes:
+    """With another description, or other members."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {name: archive.read(name) for name in archive.namelist()}
+    description = json.loads(members["tocsin.json"])
+    change(description, members)
+    members.setdefault("tocsin.json", b"")
+    if members["tocsin.json"]:
+        members["tocsin.json"] = json.dumps(description).encode()
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive:
+        for name, member in members.items():
+            archive.writestr(name, member)
+    return made.getvalue()
+
+
+def refused(tmp_path: Path, content: bytes, match: str) -> None:
+    """By the name of the file, and what is wrong."""
+    (tmp_path / "bad.tocsin").write_bytes(content)
+    with pytest.raises(StorageError, match=rf"(?s)bad\.tocsin.*{match}"):
+        Detector.load(tmp_path / "bad.tocsin")
+
+
+def npy(array: Any) -> bytes:
+    """As a member."""
+    made = io.BytesIO()
+    np.save(made, array)
+    return made.getvalue()
+
+
+@pytest.mark.parametrize("position", [-1, 3, 21, 2**31, 2**62, -(2**63)])
+@pytest.mark.parametrize("statistic", [0, 1])
+def test_a_position_outside_of_its_window(tmp_path: Path, content: bytes, position: int, statistic: int) -> None:
+    """It went straight into compiled code."""
+
+    def change(description: dict[str, Any], members: dict[str, bytes]) -> None:
+        windows = description["run"]["items"]["windows"][statistic]["items"]
+        members[f"{windows['position']['$array']}.npy"] = npy(np.array([position]))
+
+    refused(tmp_path, altered(content, change), rf"run\.windows\[{statistic}\]\.position is ")
+
+
+@pytest.mark.parametrize(
+    ("part", "key", "value"),
+    [
+        ("fitted", "windows", {"$tuple": [5, 10**9]}),
+        ("fitted", "windows", {"$tuple": []}),
+        ("fitted", "start", "hot"),
+        ("fitted", "seed", -1),
+        ("fitted", "rang", None),
+        ("fitted", "strange", 1),
+        ("run", "time", True),
+        ("run", "number", 2**70),
+        ("run", "windows", []),
+        ("options", "ert", -4),
+        ("options", "window", "x"),
+        ("options", "backend", "evil"),
+        ("options", "seed", "x"),
+        ("options", "strange", 1),
+        ("options", "kinds", {"items": {"a": "b"}}),
+    ],
+)
+def test_a_value_that_cannot_be(tmp_path: Path, content: bytes, part: str, key: str, value: Any) -> None:
+    """The error names the part."""
+
+    def change(description: dict[str, Any], members: dict[str, bytes]) -> None:
+        description[part]["items"][key] = value
+
+    refused(tmp_path, altered(content, change), key)
+
+
+def test_a_clock_that_is_wrong(tmp_path: Path, content: bytes) -> None:
+    """What is remembered is as much as there was."""
+
+    def change(description: dict[str, Any], members: dict[str, bytes]) -> None:
+        description["run"]["items"]["time"] = 6
+
+    refused(tmp_path, altered(content, change), r"run\.recent is 7, and must be 6 points")
+
+
+def test_members_that_grow(tmp_path: Path, content: bytes) -> None:
+    """Compressed members, arrays larger than their bytes, and names that come twice."""
+
+    def declared(shape: str) -> Callable[[dict[str, Any], dict[str, bytes]], None]:
+        def change(description: dict[str, Any], members: dict[str, bytes]) -> None:
+            text = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".ljust(117).encode() + b"\n"
+            members["0.npy"] = b"\x93NUMPY\x01\x00" + len(text).to_bytes(2, "little") + text + bytes(16)
+
+        return change
+
+    refused(tmp_path, altered(content, declared("(1000000000000,)")), "0.npy is 144 bytes, and must be a header and")
+    refused(tmp_path, altered(content, declared("(-1,)")), "0.npy is ")
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = [(name, archive.read(name)) for name in archive.namelist()]
+    for compression, more, match in (
+        (zipfile.ZIP_DEFLATED, [], "compressed, and must be stored"),
+        (zipfile.ZIP_STORED, [("x", b"")], "the list of members"),
+        (zipfile.ZIP_STORED, [("0.npy", b"")], "the list of members"),
+    ):
+        made = io.BytesIO()
+        with warnings.catch_warnings(), zipfile.ZipFile(made, "w", compression) as archive:
+            warnings.simplefilter("ignore")  # zipfile's own, of names that come twice
+            for name, member in [*members, *more]:
+                archive.writestr(name, member)
+        refused(tmp_path, made.getvalue(), match)
+
+
+def test_descriptions_that_grow(tmp_path: Path, content: bytes) -> None:
+    """Deep ones, and those of many small values."""
+    for more, match in (("[" * 200 + "]" * 200, "nested 20. deep"), ("[" + "[]," * 300_000 + "0]", "of .* values")):
+
+        def change(description: dict[str, Any], members: dict[str, bytes], more: str = more) -> None:
+            description["more"] = json.loads(more)
+
+        refused(tmp_path, altered(content, change), match)
+
+
+def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
+    """The limits of reading are those of writing."""
+    with pytest.raises(StorageError, match=r"cannot be written to a file: the description is of .* values"):
+        storage.write(tmp_path / "a.tocsin", {"many": [[] for _ in range(300_000)]})
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_bank_that_was_made_up(tmp_path: Path) -> None:
+    """More streams than windows, and a ring's place outside of it."""
+    bank = DetectorBank(Detector(30, window=5, paths=400, seed=1).fit(ROWS), 2)
+    bank.save(tmp_path / "good.tocsin")
+    whole = (tmp_path / "good.tocsin").read_bytes()
+
+    def streams(description: dict[str, Any], members: dict[str, bytes]) -> None:
+        description["bank"]["items"]["streams"] = 10**9
+
+    def position(description: dict[str, Any], members: dict[str, bytes]) -> None:
+        windows = description["bank"]["items"]["windows"]["items"]
+        members[f"{windows['position']['$array']}.npy"] = npy(np.array([0, 99]))
+
+    for change, match in ((streams, r"bank\..*shape"), (position, r"bank\.windows\.position")):
+        (tmp_path / "bad.tocsin").write_bytes(altered(whole, change))
+        with pytest.raises(StorageError, match=rf"bad\.tocsin.*{match}"):
+            DetectorBank.load(tmp_path / "bad.tocsin")
+
+
+def test_every_class_declares_its_fields() -> None:
+    """All of them, and no others."""
+    for kind, rules in FIELDS.items():
+        assert {own.name for own in fields(kind)} == set(rules), kind.__name__
+
+
+def test_numbers_are_no_truth_values() -> None:
+    """Python takes True for 1."""
+    for rule in (schema.Number(), schema.Whole()):
+        with pytest.raises(schema.Wrong):
+            rule(True, "here")
