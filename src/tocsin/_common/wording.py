@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import math
 
+LONGEST = 40
+"""Characters of a value that a message shows."""
+
 LARGE = 1e13
 """Numbers from which on a power of ten is easier to read than commas."""
 
@@ -17,6 +20,18 @@ def rounded(number: float) -> str:
     if not math.isfinite(number):
         return "∞" if number > 0 else f"{number:g}"
     return f"{float(f'{number:.3g}'):,.10g}" if abs(number) < LARGE else f"{number:.3g}"
+
+
+def shown(value: object) -> str:
+    """The beginning of a value, for a message: whatever it is, the message can be made.
+
+    >>> shown("a" * 100) == repr("a" * 40), shown(7)
+    (True, "'7'")
+    """
+    try:
+        return repr(str(value)[:LONGEST])
+    except Exception:  # of a user's class, or nested too deep
+        return f"one that cannot be shown, of type {type(value).__name__}"
 
 
 def counted(number: int, thing: str) -> str:

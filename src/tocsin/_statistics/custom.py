@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from tocsin._common.errors import InputError, Option
+from tocsin._common.wording import shown
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin._samplers import Streams
@@ -25,6 +26,7 @@ from tocsin._statistics.base import (
     WindowState,
     choose,
 )
+from tocsin._statistics.features import in_units
 
 Distance = Callable[[Any, Any], float]
 """D(reference points, window points): larger when they look less alike."""
@@ -74,7 +76,14 @@ class Custom:
         return CustomLive(parts["reference"], self, windows)
 
     def __call__(self, reference: Points, window: Points) -> float:
-        value = float(self.function(reference, window))
+        given = self.function(reference, window)
+        try:
+            value = float(given)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise InputError(
+                f"The function of {self.name} returned a {type(given).__name__}, {shown(given)}; it must return a "
+                "finite number."
+            ) from error
         if not np.isfinite(value):
             raise InputError(f"The function of {self.name} returned {value}; it must return a finite number.")
         # Null paths are kept in float32; so is the path that is compared with their quantiles.
@@ -107,8 +116,9 @@ class PreparedCustom:
 
     @cached_property
     def _standardised(self) -> Float64Array:
-        spread = self.points.std(0)
-        return np.asarray((self.points - self.points.mean(0)) / np.where(spread > 0, spread, 1))
+        points, _ = in_units(self.points)
+        spread = points.std(0)
+        return np.asarray((points - points.mean(0)) / np.where(spread > 0, spread, 1))
 
     def live(self, kept: Int64Array | None) -> CustomLive:
         points = self.points if kept is None else choose(self.points, kept)

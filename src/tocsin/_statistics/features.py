@@ -21,6 +21,18 @@ LARGEST = 1e140
 """Features are cut off here: an absurd observation is heard, and its square stays finite."""
 
 
+MODERATE = 1e140
+"""Numbers up to this, and down to its inverse, have squares."""
+
+
+def in_units(points: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Points whose columns have squares, and the unit of each: 1, but for columns of enormous or minute numbers."""
+    largest = np.abs(points).max(0)
+    extreme = (largest > MODERATE) | ((largest > 0) & (largest < 1 / MODERATE))
+    units = np.where(extreme, largest, 1.0)
+    return points / units, units
+
+
 class FeatureMap(Protocol):
     """Points (n, d) to features (n, m), row by row: a row's features do not depend on the others in its block."""
 

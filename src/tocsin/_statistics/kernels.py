@@ -19,6 +19,13 @@ MEDIAN_POINTS = 2000
 """The median distance is taken over all pairs of at most this many reference points (seeded choice beyond)."""
 
 
+FAR_OUT = 1e100
+"""Values that are further from the median than this, in typical distances from it, do not say what the scale is."""
+
+SMALLEST, LARGEST = 1e-304, 1e304
+"""Distances whose inverses are numbers, with room for multiples."""
+
+
 @dataclass(frozen=True)
 class Gaussian:
     """k(x, y) = exp(-|x - y|^2 / (2 width^2)), at one width or at several.
@@ -67,14 +74,28 @@ def median_distance(points: Float64Array, rng: np.random.Generator) -> float:
     """
     if len(points) > MEDIAN_POINTS:
         points = points[rng.choice(len(points), MEDIAN_POINTS, replace=False)]
-    centred = points - np.median(points, axis=0)
-    scale = float(np.abs(centred).max())
-    if scale == 0 or not np.isfinite(scale):
+    with np.errstate(over="ignore"):
+        centred = points - np.median(points, axis=0)
+    sizes = np.abs(centred)
+    scale = float(sizes.max())
+    if scale == 0:
         raise InputError(
             "All reference points are equal, so no kernel width can be taken from their distances. "
             "Check that the right columns were read, or give ",
             Option("width", ..., of="Gaussian"),
             ".",
+        )
+    typical = float(np.median(sizes[sizes > 0]))
+    if scale > FAR_OUT * typical:
+        # On the scale of a few wild values, all others would be one point.
+        scale = typical
+        centred = np.clip(centred, -FAR_OUT * scale, FAR_OUT * scale)
+    if not SMALLEST < scale < LARGEST:
+        column = int(sizes.max(0).argmax())
+        raise InputError(
+            f"Reference points are about {scale:.3g} apart, most of all in column {column}; distances must lie between "
+            f"{SMALLEST:g} and {LARGEST:g}, or differences of numbers are lost. Check the values, or bring the "
+            "columns to another unit."
         )
     centred /= scale
     from scipy.spatial.distance import pdist  # slow to import, and needed by fits alone

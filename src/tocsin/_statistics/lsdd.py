@@ -22,6 +22,9 @@ RELATIVE_DIFFERENCE = 0.2
 
 BOOTSTRAPS = 500
 
+SMALLEST, LARGEST = 1e-150, 1e150
+"""Widths whose squares are numbers."""
+
 MANY = 1024
 """Points that are worth the way to a GPU."""
 
@@ -71,6 +74,12 @@ class LSDD:
 
     def prepare(self, points: Float64Array, held_out: Float64Array, setting: Setting) -> Prepared:
         width = self.width if self.width is not None else median_distance(points, setting.rng)
+        if not SMALLEST < width < LARGEST:
+            raise InputError(
+                Option("width", float(width), of="LSDD"),
+                f" (the median distance, if none is given) must lie between {SMALLEST:g} and {LARGEST:g}, or its "
+                "square is no number. Bring the columns to another unit, or use MMD().",
+            )
         products = bumps_products(held_out, width)
         regularisation = self.regularisation
         if regularisation is None:
@@ -100,12 +109,14 @@ class Bumps:
 
     def __call__(self, points: Float64Array) -> Float64Array:
         compute = self.compute if len(points) >= MANY else self.compute.nearby
-        return compute.bumps(compute.put(points), self.centres, self.width, self.factor)
+        with np.errstate(over="ignore"):
+            return compute.bumps(compute.put(points), self.centres, self.width, self.factor)
 
 
 def bumps_products(centres: Float64Array, width: float) -> Float64Array:
     """H_jl = exp(-|c_j - c_l|^2 / (4 width^2)); the factor (pi width^2)^(d/2) is dropped, as the paper's code did."""
-    squares = np.stack([((centres - centre) ** 2).sum(1) for centre in centres])
+    with np.errstate(over="ignore"):
+        squares = np.stack([((centres - centre) ** 2).sum(1) for centre in centres])
     return np.exp(-squares / (4 * width**2))
 
 

@@ -11,7 +11,13 @@ from tocsin._common.errors import InputError, Option
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Float64Array
 from tocsin._statistics.base import Live, Parts, Prepared, Setting
-from tocsin._statistics.features import FeatureLive, Features, PreparedFeatures
+from tocsin._statistics.features import FeatureLive, Features, PreparedFeatures, in_units
+
+SMALLEST, LARGEST = 1e-32, 1e32
+"""Spreads along a direction that float32 can tell of."""
+
+FAR_OUT = 1e8
+"""Values that are further from the median than this, in typical distances from it, are no part of what is usual."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +57,9 @@ class MeanShift:
         return 0
 
     def prepare(self, points: Float64Array, held_out: Float64Array, setting: Setting) -> Prepared:
-        return PreparedFeatures(points, self._features(self._weights(points)), setting)
+        features = self._features(self._weights(points))
+        _must_show_shifts(features.map(points), points if self.direction is None else None)
+        return PreparedFeatures(points, features, setting)
 
     def restore(self, parts: Parts, windows: tuple[int, ...], compute: Functions) -> Live:
         return FeatureLive.restore(self._features(parts["features"]["weights"]), parts, windows, compute)
@@ -59,7 +67,8 @@ class MeanShift:
     def _weights(self, points: Float64Array) -> Float64Array:
         """What each column is multiplied by."""
         if self.direction is None:
-            deviation = points.std(0)
+            moderate, units = in_units(points)
+            deviation = moderate.std(0) * units
             # A constant column has no scale of its own (and a deviation of 0, or of rounding): any other value in it
             # is then a change of its own size.
             constant = deviation <= 1e-12 * np.abs(points).max(0)
@@ -76,6 +85,33 @@ class MeanShift:
     def _features(self, weights: Float64Array) -> Features:
         signed = self.direction is not None
         return Features(self.name, Weighted(weights, summed=signed), signed, {"weights": weights})
+
+
+def _must_show_shifts(values: Float64Array, points: Float64Array | None) -> None:
+    """Refuse a reference in which a single value outweighs all others: no shift would be seen beside it.
+
+    values: its features.  points: the columns that they are, if they are columns.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        sizes = np.abs(values - np.median(values, axis=0))
+        far = sizes > FAR_OUT * np.median(sizes, axis=0)
+    wild = (far & (np.median(sizes, axis=0) > 0)) | ~np.isfinite(values)
+    if wild.any():
+        row, column = np.unravel_index(int(np.argmax(np.where(wild, sizes, -1.0))), values.shape)
+        what = f"{points[row, column]:.4g} in column {column}" if points is not None else f"{values[row, column]:.4g}"
+        raise InputError(
+            f"The reference holds {what}, more than {FAR_OUT:g} times as far from the median as half of the values: a "
+            "mean and a standard deviation say nothing of the others then, and no shift of them would be heard. Drop "
+            "or cap such values, or use MMD(), which they do not blind."
+        )
+    if points is None and np.isfinite(values).all() and np.ptp(values) > 0:
+        spread = float(np.median(sizes)) or float(sizes.max())
+        if not SMALLEST < spread < LARGEST:
+            raise InputError(
+                Option("direction", ..., of="MeanShift"),
+                f" gives values about {spread:.3g} apart; that must lie between {SMALLEST:g} and {LARGEST:g}, since "
+                "they are in the units of the data. Multiply it by a number, or bring the columns to another unit.",
+            )
 
 
 @dataclass(frozen=True)

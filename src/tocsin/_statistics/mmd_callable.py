@@ -7,6 +7,7 @@ from functools import cached_property
 import numpy as np
 
 from tocsin._common.errors import InputError
+from tocsin._common.wording import shown
 from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin._statistics.base import Channel, NullPaths, Parts, Points, Setting, Stepwise, WindowState, choose
 from tocsin._statistics.kernels import Kernel
@@ -132,7 +133,14 @@ class CallableLive(Stepwise):
 
 def evaluate(kernel: Kernel, rows: Points, columns: Points) -> Float64Array:
     """kernel(rows, columns), checked."""
-    matrix = np.array(kernel(rows, columns), dtype=np.float64)
+    given = kernel(rows, columns)
+    try:
+        matrix = np.array(given, dtype=np.float64)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise InputError(
+            f"The kernel returned a {type(given).__name__}, {shown(given)}, which is no matrix of numbers; k(X, Y) "
+            "must return the matrix of k(x, y), one row per x and one column per y."
+        ) from error
     if matrix.shape != (len(rows), len(columns)):
         raise InputError(
             f"The kernel returned an array of shape {matrix.shape} for {len(rows)} and {len(columns)} observations; "
