@@ -31,5 +31,5 @@ def one_of(what: Part, value: object, choices: Sequence[str]) -> None:
 
     what: the value and where it comes from, for the message.
     """
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         raise InputError(what, f" is unknown; choose one of {', '.join(map(repr, choices))}.")

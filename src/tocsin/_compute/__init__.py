@@ -89,7 +89,7 @@ def load(backend: Backend, device: str | None = None) -> Functions:
     The environment variable TOCSIN_BACKEND, if it is set, is what 'auto' stands for, with TOCSIN_DEVICE for no device.
     """
     given: Part = Option("backend", backend)
-    if backend == "auto" and BACKEND_VARIABLE in os.environ:
+    if isinstance(backend, str) and backend == "auto" and BACKEND_VARIABLE in os.environ:
         backend = cast(Backend, os.environ[BACKEND_VARIABLE])
         given = f"The environment variable {BACKEND_VARIABLE}={backend!r}"
         device = os.environ.get(DEVICE_VARIABLE) if device is None else device

@@ -101,4 +101,4 @@ def is_indexed(values: object) -> TypeGuard[Indexed]:
 
 def is_collection(values: object) -> TypeGuard[Collection[object]]:
     """Whether it has a length: what has one can be gone through, be it by its places only."""
-    return hasattr(values, "__len__")
+    return hasattr(values, "__len__") and getattr(values, "ndim", 1) != 0

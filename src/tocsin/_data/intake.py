@@ -248,14 +248,14 @@ class Tabular:
         """Several observations under the names of the columns; None if there are no observations, and no names."""
         table = as_table(block, self.columns.ignores, self.columns.expected)
         if table is None:
-            block = validation.plain_array(block) if _is_tensor_or_sparse(block) else block
+            block = validation.plain_array(block) if _is_tensor_or_sparse(block) else validation.unmasked(block)
             if is_collection(block) and len(block) == 0:
                 return None
             table = unnamed(block, self.names)
         return table
 
     def one(self, x: object) -> Float64Array:
-        x = validation.plain_array(x) if _is_tensor_or_sparse(x) else x
+        x = validation.plain_array(x) if _is_tensor_or_sparse(x) else validation.unmasked(x)
         row = named_row(x, self.names, self.columns.ignores)
         quickly = None if isinstance(row, Table) else self.columns.encode_record(row)
         if quickly is not None:

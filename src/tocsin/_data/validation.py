@@ -8,8 +8,9 @@ from typing import Literal, cast, overload
 
 import numpy as np
 
-from tocsin._common.checks import is_number, is_whole
-from tocsin._common.errors import InputError, Option
+from tocsin._common.checks import is_finite, is_number, is_whole
+from tocsin._common.errors import Code, InputError, Option
+from tocsin._common.wording import shown
 from tocsin._compute.arrays import Array, Float64Array, Int64Array
 from tocsin._data.foreign import Tensor, is_sparse, is_tensor
 from tocsin._samplers import Blocks, Independent, Sampler
@@ -21,6 +22,9 @@ POINTS_PER_WINDOW = 10
 
 MOST_ENTRIES = 2**29
 """Of a sparse matrix with its zeros: 4 GiB."""
+
+MOST = 10**18
+"""Whole numbers that count something are less."""
 
 VALUE_COPIES = 20
 """A reference in which each value occurs this often, on average, is discrete."""
@@ -125,12 +129,12 @@ def expected_run_time(ert: object, widest: int) -> float:
 
 def windows_given(window: object) -> tuple[int, ...]:
     """A window or several, sorted, each at least 2."""
-    several = isinstance(window, Iterable) and np.asarray(window).ndim > 0
+    several = isinstance(window, Iterable) and getattr(window, "ndim", 1) > 0
     values: list[object] = list(cast(Iterable[object], window)) if several else [window]
-    windows = [int(value) for value in values if is_whole(value, 2)]
+    windows = [int(value) for value in values if is_whole(value, 2) and value < MOST]
     if len(windows) < len(values):
         raise InputError(
-            Option("window", window),
+            Option("window", window if not is_number(window) or is_finite(window) else ...),
             ": a window is a whole number of observations, at least 2 (a spread needs two).",
         )
     if not windows or len(set(windows)) < len(windows):
@@ -186,7 +190,10 @@ def group_labels(groups: object, count: int) -> Int64Array:
     """The number of each observation's group, counted through; all 0 if none are given."""
     if groups is None:
         return np.zeros(count, dtype=np.int64)
-    labels = np.asarray(groups)
+    try:
+        labels = np.asarray(groups)
+    except ValueError:
+        labels = np.empty(())  # of several shapes
     if labels.shape != (count,):
         raise InputError(
             Option("groups"),
@@ -246,14 +253,21 @@ def fraction(name: str, value: object, low: float, high: float) -> float:
 def positive_integer(name: str, value: object) -> int | None:
     if value is None:
         return None
-    if not is_whole(value, 1):
-        raise InputError(Option(name, value), " must be a whole number from 1 on; leave it out to have it chosen.")
+    if not (is_whole(value, 1) and value < MOST):
+        raise InputError(
+            Option(name, value if is_finite(value) else ...),
+            " must be a whole number from 1 on; leave it out to have it chosen.",
+        )
     return int(value)
 
 
 def _number(name: str, value: object) -> float:
     if not is_number(value):
         raise InputError(Option(name, value), f" is a {type(value).__name__}; it must be a number.")
+    if not (isinstance(value, float | np.floating) or is_finite(value)):
+        raise InputError(
+            Option(name, Code(f"a number of {len(str(abs(value)))} digits")), " is more than numbers reach; give less."
+        )
     return float(value)
 
 
@@ -279,7 +293,7 @@ def plain_array(values: object) -> Array:
         tensor = values.detach().cpu()
         return np.asarray(tensor.double() if tensor.is_floating_point() else tensor)
     if not is_sparse(values):
-        return np.asarray(values)
+        return np.asarray(unmasked(values))
     entries = math.prod(values.shape)
     if entries > MOST_ENTRIES:
         raise InputError(
@@ -287,6 +301,20 @@ def plain_array(values: object) -> Array:
             f"{MOST_ENTRIES:.3g} are compared. Reduce its columns first (a truncated SVD, say), or give fewer rows."
         )
     return np.asarray(values.toarray())
+
+
+def unmasked(values: object) -> object:
+    """With a gap (NaN, or None) where a mask covers a value: what is under it is no data."""
+    if isinstance(values, list | tuple) and any(isinstance(value, np.ma.MaskedArray) for value in values):
+        values = np.ma.stack([np.ma.asarray(value) for value in values])
+    if not isinstance(values, np.ma.MaskedArray):
+        return values
+    data: Array = values.data
+    if not np.ma.is_masked(values):
+        return data
+    filled = data.astype(np.float64 if data.dtype.kind in "biuf" else object)
+    filled[np.ma.getmaskarray(values)] = np.nan if filled.dtype == np.float64 else None
+    return filled
 
 
 def tensor_rows(block: Tensor, width: int) -> Tensor:
@@ -343,4 +371,4 @@ def _finite(array: Float64Array, what: str) -> Float64Array:
 
 def _describe(values: object) -> str:
     first = values[0] if isinstance(values, list | tuple) and values else values
-    return f"{type(first).__name__} values such as {str(first)[:40]!r}"
+    return f"{type(first).__name__} values such as {shown(first)}"

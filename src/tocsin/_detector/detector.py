@@ -51,6 +51,8 @@ class Watcher(DetectorBase[C]):
     def update(self, x: object) -> Outcome:
         """Take in one observation and test.
 
+        After an alarm it is the first of a new run: time counts from 1 again, windows start anew with reference points
+        (or empty, after a cold start), and a change that stays is heard again. Not so with `reset_on_alarm=False`.
         Whatever goes wrong, or interrupts it, the observation is taken in or it is not: nothing is left half-way.
         """
         with self._held:
@@ -73,6 +75,7 @@ class Watcher(DetectorBase[C]):
     def update_many(self, block: object) -> Outcomes:
         """Take in a block of observations, in order: the same outcomes as repeated `update`, at array speed.
 
+        So a block may hold several runs: the observation after an alarm begins the next, and time counts from 1 again.
         Whatever goes wrong, or interrupts it, all of the block is taken in or nothing.
         """
         with self._held:
@@ -248,6 +251,7 @@ class Detector(Watcher[Calibration]):
             Whether to show a progress bar on standard error; by default, on a terminal when it takes long.
         """
         one_of(Option("start", self.start), self.start, get_args(Start))
+        one_of(Option("mode", self.mode), self.mode, get_args(Mode))
         statistics = statistics_given(self.statistic)
         seed = validation.seed_number(self.seed)
         functions = compute.load(self.backend, self.device)

@@ -25,10 +25,10 @@ FRAMES: dict[str, Callable[[ModuleType, dict[str, object]], object]] = {
 
 def count_of(batch: object) -> int:
     """How many observations there are."""
-    shape: tuple[int, ...] | None = getattr(batch, "shape", None)
+    shape = getattr(batch, "shape", None)
     if isinstance(batch, str | bytes | dict) or shape == ():
         raise _no_sequence(batch)
-    if shape:
+    if shape and isinstance(shape, tuple):
         return int(shape[0])
     if not is_collection(batch):
         raise _no_sequence(batch)
@@ -116,7 +116,15 @@ def batch_of_one(x: object, form: str | None) -> object:
         return importlib.import_module("scipy.sparse").csr_array(np.atleast_2d(numbers(x)))
     if form == "tensor":
         return importlib.import_module("torch").as_tensor(x)[None]
-    return np.asarray(x)[None] if form == "array" else [x]
+    if form != "array":
+        return [x]
+    try:
+        return np.asarray(x)[None]
+    except ValueError as error:
+        raise InputError(
+            f"The observation, a {type(x).__name__}, is no array, and those before were; give an array of the same "
+            "shape."
+        ) from error
 
 
 def rows_of(output: object, count: int, what: str) -> Float64Array:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 import numpy as np
 
 from tocsin._common.errors import InputError, MissingExtraError
+from tocsin._common.wording import shown
 from tocsin._data.foreign import is_collection
 from tocsin._data.tables.table import Table, Values
 
@@ -104,9 +105,9 @@ def named_row(x: object, names: Sequence[str], skips: Skips = _skips_none) -> Ta
     record = as_record(x, names)
     if record is not None:
         return record
-    given = [x] if isinstance(x, str | bytes) or not is_collection(x) or getattr(x, "ndim", 1) == 0 else x
+    given = [x] if isinstance(x, str | bytes) or not is_collection(x) else x
     if len(given) == 1 and isinstance(inner := next(iter(given)), list | tuple | np.ndarray):
-        given = inner
+        given = [inner.item()] if isinstance(inner, np.ndarray) and inner.ndim == 0 else inner
     values = given.tolist() if isinstance(given, np.ndarray) and given.dtype.kind not in "mM" else list(given)
     if len(values) != len(names):
         raise InputError(
@@ -165,7 +166,7 @@ def _with_names(row: int, given: object, first: object) -> Mapping[str, object]:
     record = as_record(given)
     if record is None:
         raise InputError(
-            f"Row {row} is a {type(given).__name__} such as {str(given)[:40]!r}, and other rows are of type "
+            f"Row {row} is a {type(given).__name__} such as {shown(given)}, and other rows are of type "
             f"{type(first).__name__}, with names for their values; all must be. Mend the row, or leave it out."
         )
     return record if all(type(name) is str for name in record) else {str(name): record[name] for name in record}

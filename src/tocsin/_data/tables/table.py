@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
 
 from tocsin._common.errors import InputError
+from tocsin._common.wording import shown
 from tocsin._compute.arrays import Array, Float64Array, Int64Array
 
 Holds = Literal["numbers", "truth values", "times", "strings", "nothing"]
@@ -133,8 +134,8 @@ def plain_numbers(objects: Sequence[object]) -> Float64Array | None:
         return None
 
 
-GAPS = ("NAType", "NaTType")
-"""Types by which pandas says that a value is missing."""
+GAPS = ("NAType", "NaTType", "MaskedConstant")
+"""Types by which pandas, and NumPy's masked arrays, say that a value is missing."""
 
 
 def _is_missing(value: object) -> bool:
@@ -160,8 +161,9 @@ def _plain(value: object, column: str) -> tuple[Holds, float | str]:
                 "than 1e308. Give its logarithm, or leave the column out."
             ) from error
     if isinstance(value, datetime.datetime):
-        naive = value if value.tzinfo is None else value.astimezone(datetime.UTC).replace(tzinfo=None)
-        return "times", (naive - EPOCH).total_seconds()
+        # Not by astimezone: at the ends of time another zone's clock has no date to show.
+        ahead = value.utcoffset() or datetime.timedelta()
+        return "times", (value.replace(tzinfo=None) - EPOCH - ahead).total_seconds()
     if isinstance(value, datetime.date):
         return "times", (datetime.datetime(value.year, value.month, value.day) - EPOCH).total_seconds()
     if isinstance(value, datetime.time):
@@ -173,7 +175,7 @@ def _plain(value: object, column: str) -> tuple[Holds, float | str]:
     if isinstance(value, np.timedelta64):
         return "numbers", float(value.astype("timedelta64[us]").astype(np.int64)) / 1e6
     raise InputError(
-        f"Column {column!r} holds a {type(value).__name__} such as {str(value)[:40]!r}; columns hold numbers, truth "
+        f"Column {column!r} holds a {type(value).__name__} such as {shown(value)}; columns hold numbers, truth "
         "values, times or strings. Take it apart into such columns, or leave it out."
     )
 
