@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from tocsin._calibration.plan import Mode, References
 from tocsin._calibration.tail import RateCurve
 from tocsin._calibration.uncertainty import Errors, points_to_halve
 from tocsin._common.errors import Code, InputError, Option
-from tocsin._compute.arrays import Float64Array
+from tocsin._compute.arrays import Float64Array, read_only
 
 LEVEL = 0.9
 """Intervals hold the truth with this probability, if nothing else is asked for."""
@@ -35,6 +36,10 @@ class Thresholds:
     thresholds: Float64Array
     seconds: float
     curve: RateCurve | None = field(default=None, kw_only=True)
+
+    def sealed(self) -> Self:
+        """The same, to be handed out: its thresholds cannot be written to."""
+        return replace(self, thresholds=read_only(self.thresholds))
 
     @property
     def threshold(self) -> float:

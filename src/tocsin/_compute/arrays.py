@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
+
+S = TypeVar("S", bound=np.generic)
 
 Array = NDArray[Any]
 BoolArray = NDArray[np.bool_]
@@ -22,3 +24,10 @@ squares of differences stay finite in float32. Any finite observation can be com
 RUN_STRIDE, TEST_STRIDE, STREAM_STRIDE = 0xD1342543DE82EF95, 0x9E3779B97F4A7C15, 0xA0761D6478BD642F
 MIXERS = (0xBF58476D1CE4E5B9, 0x94D049BB133111EB)
 """Of the coins that break ties; see `host.coins`."""
+
+
+def read_only(array: NDArray[S]) -> NDArray[S]:
+    """A view that cannot be written to; the array itself still can, or it would be another type to compiled code."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

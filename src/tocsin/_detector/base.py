@@ -16,7 +16,7 @@ from tocsin import _compute as compute
 from tocsin._calibration.result import Thresholds
 from tocsin._common.errors import InputError, NotFittedError
 from tocsin._common.wording import counted
-from tocsin._compute.arrays import Float64Array
+from tocsin._compute.arrays import Float64Array, read_only
 from tocsin._data import validation
 from tocsin._data.foreign import is_on_gpu
 from tocsin._data.intake import Intake, Rows
@@ -118,7 +118,7 @@ class DetectorBase(Generic[C]):
     @property
     def calibration_(self) -> C:
         """What the thresholds rest on."""
-        return self._ready().calibration
+        return self._ready().calibration.sealed()
 
     @property
     def channels_(self) -> tuple[Channel, ...]:
@@ -137,8 +137,9 @@ class DetectorBase(Generic[C]):
 
     @property
     def reference_(self) -> Points:
-        """The reference points in use: without those that a statistic set aside."""
-        return self._ready().reference
+        """The reference points in use: without those that a statistic set aside. They cannot be written to."""
+        points = self._ready().reference
+        return read_only(points) if isinstance(points, np.ndarray) else points.copy()
 
     @property
     def intake_(self) -> Intake:

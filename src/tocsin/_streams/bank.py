@@ -188,7 +188,7 @@ class DetectorBank:
     @property
     def calibration_(self) -> Calibration:
         """What the thresholds of each stream rest on."""
-        return self._fitted.calibration
+        return self._fitted.calibration.sealed()
 
     @property
     def thresholds_(self) -> Float64Array:
