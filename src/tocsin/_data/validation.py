@@ -1,4 +1,7 @@
-"""The only place where input is coerced or refused. Errors name the value, the rule, the reason and the remedy."""
+"""The only place where input is coerced or refused. Errors name the value, the rule, the reason and the remedy.
+
+A long file, since it is the only place.
+"""
 
 from __future__ import annotations
 
