@@ -22,6 +22,7 @@ from tocsin._detector.declared import FIELDS
 ROWS = np.random.default_rng(0).normal(size=(60, 2))
 
 
+@pytest.mark.long
 def test_files_and_states_that_mean_harm() -> None:
     """They work, or are refused in words: none crashes, none gives another error, none takes much memory."""
     tallies = attacked("files", 400, seed=17)

@@ -162,6 +162,7 @@ def saved(detector: Detector, folder: Path) -> bytes:
     return (folder / "saved.tocsin").read_bytes()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", DETECTORS)
 def test_observations(kind: str, tmp_path: Path) -> None:
     """What is refused leaves the detector as it was, to the last bit."""
@@ -182,6 +183,7 @@ def test_observations(kind: str, tmp_path: Path) -> None:
     assert refused > TRIES // len(DETECTORS) // 4
 
 
+@pytest.mark.long
 def test_references() -> None:
     refused = 0
     for number in range(400):

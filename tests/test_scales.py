@@ -11,7 +11,7 @@ from tocsin import LSDD, MMD, Custom, Detector, Gaussian, InputError, Landmarks,
 from tocsin._compute import Backend
 from tocsin._compute.arrays import Array, Float64Array
 
-pytestmark = pytest.mark.usefixtures("quick_fits")
+pytestmark = [pytest.mark.long, pytest.mark.usefixtures("quick_fits")]
 
 
 def middles(X: Array, Y: Array) -> float:

@@ -34,7 +34,7 @@ pytestmark = [
     pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here"),
 ]
 
-TRIES = 20
+TRIES = 10
 
 
 @pytest.mark.parametrize("backend", with_torch)
