@@ -476,6 +476,7 @@ def test_every_format_rings_as_the_library_does(fitted: Path, tmp_path: Path, ki
         "rows": len(STREAM),
         "alarms": len(expected),
         "expected_false_alarms": len(STREAM) / 300,
+        "bad_rows": 0,
         "interrupted": False,
         "state_saved": False,
     }

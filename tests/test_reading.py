@@ -5,7 +5,6 @@ from __future__ import annotations
 import io
 import json
 import sys
-from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -285,26 +284,31 @@ def test_standard_input_tells_its_format(monkeypatch: pytest.MonkeyPatch, conten
     np.testing.assert_array_equal(rows_of(whole("-")), [[1, 2], [3, 4]])
 
 
+def typed(text: str) -> io.TextIOWrapper:
+    """Standard input with this in it."""
+    return io.TextIOWrapper(io.BytesIO(text.encode()))
+
+
 def test_standard_input_hands_out_a_row_before_it_reads_the_next(monkeypatch: pytest.MonkeyPatch) -> None:
     """Nothing is read ahead, so an alarm need not wait for the next line."""
-    read: list[str] = []
+    read: list[bytes] = []
 
-    def lines() -> Iterator[str]:
-        for line in ("1,2\n", "3,4\n", "5,6\n"):
-            read.append(line)
-            yield line
+    class Noted(io.BytesIO):
+        def readline(self, size: int | None = -1) -> bytes:
+            read.append(super().readline(size))
+            return read[-1]
 
-    monkeypatch.setattr(sys, "stdin", lines())
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(Noted(b"1,2\n3,4\n5,6\n")))
     blocks = read_blocks("-", size=1)
     next(blocks)
-    assert read == ["1,2\n"]
+    assert read == [b"1,2\n"]
     next(blocks)
-    assert read == ["1,2\n", "3,4\n"]
+    assert read == [b"1,2\n", b"3,4\n"]
 
 
 def test_a_stray_quote_does_not_swallow_standard_input(monkeypatch: pytest.MonkeyPatch) -> None:
     """On standard input a row is a line."""
-    monkeypatch.setattr(sys, "stdin", io.StringIO('1,2\n3,"4\n5,6\n'))
+    monkeypatch.setattr(sys, "stdin", typed('1,2\n3,"4\n5,6\n'))
     with pytest.raises(InputError, match="standard input, line 2, is not CSV"):
         whole("-")
 

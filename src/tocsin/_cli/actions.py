@@ -5,16 +5,20 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import signal
 import subprocess
 import tempfile
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from contextlib import suppress
 from queue import SimpleQueue
 from threading import Event, Thread
 from urllib.parse import urlsplit
 
+from tocsin._cli.cleaning import clean
+from tocsin._cli.outbox import Alarm
 from tocsin._common.errors import InputError
 from tocsin._common.wording import counted
 
@@ -31,30 +35,39 @@ TRIES, BACKOFF, TIMEOUT = 3, 1.0, 10.0
 """Of a webhook: how often it is called, seconds before the second call (twice as many before the third), and seconds
 that it may take to answer."""
 
+COMMAND_TIMEOUT = 60.0
+"""Seconds that a command may take, unless told otherwise; then it is ended."""
+
 MOST_OUTPUT = 4000
 """Characters that are shown of what a command printed: the last ones."""
 
-Alarm = dict[str, object]
 Tell = Callable[[str], None]
 
 
 class Actions:
     """Calls a command or a webhook for each alarm, one at a time and in order, in a thread of its own.
 
+    An alarm that could not be told is tried again, once, before the next one.
+
     target: an address that begins with http:// or https://, or a command for the shell.  tell: where trouble goes, and
-    what a command prints.
+    what a command prints.  told: is called with each alarm that has had its effect.  timeout: seconds for a command.
     """
 
-    def __init__(self, target: str, tell: Tell) -> None:
+    def __init__(
+        self, target: str, tell: Tell, told: Callable[[Alarm], None] = lambda _: None, timeout: float = COMMAND_TIMEOUT
+    ) -> None:
         if not target.strip():
             raise InputError("--on-alarm is empty; give a command, or an address that begins with http:// or https://.")
         webhook = target.startswith(("http://", "https://"))
         if webhook and not urlsplit(target).hostname:
             raise InputError(f"--on-alarm {target}: the address names no host.")
-        self._act: Callable[[Alarm], str | None] = Webhook(target) if webhook else Command(target, tell)
+        self._act: Callable[[Alarm, int], str | None] = Webhook(target) if webhook else Command(target, tell, timeout)
+        self._told = told
+        self._failed: list[Alarm] = []
         self._tell: Tell = lambda text: tell(f"tocsin: {text}")
         self._queue: SimpleQueue[Alarm | None] = SimpleQueue()
         self._dropped = 0
+        self.finished = False
         self._idle = Event()  # an interrupted join would take the thread for dead
         Thread(target=self._work, daemon=True).start()
 
@@ -69,6 +82,7 @@ class Actions:
 
     def finish(self, limit: float = LAST_WAIT) -> None:
         """Wait for actions that are still under way, and tell of those that came to nothing."""
+        self.finished = True
         self._queue.put(None)
         try:
             if not self._idle.wait(min(PATIENCE, limit)):
@@ -83,46 +97,70 @@ class Actions:
 
     def _work(self) -> None:
         while (alarm := self._queue.get()) is not None:
-            trouble = self._act(alarm)
-            if trouble is not None:
-                self._tell(f"--on-alarm failed for the alarm at observation {alarm['row']}: {trouble}")
+            while self._failed and self._act(self._failed[0], 1) is None:
+                self._told(self._failed.pop(0))
+            trouble = self._act(alarm, TRIES)
+            if trouble is None:
+                self._told(alarm)
+                continue
+            self._tell(f"--on-alarm failed for the alarm at observation {alarm['row']}: {trouble}")
+            if isinstance(self._act, Command):
+                self._told(alarm)  # it ran, and what it did before it failed must not be done twice
+            else:
+                self._failed = [*self._failed, alarm][-MOST_WAITING:]
         self._idle.set()
 
 
 class Command:
     """A command, run by the shell with the alarm as JSON on its standard input and in TOCSIN_... variables."""
 
-    def __init__(self, command: str, tell: Tell) -> None:
-        self._command, self._tell = command, tell
+    def __init__(self, command: str, tell: Tell, timeout: float = COMMAND_TIMEOUT) -> None:
+        self._command, self._tell, self._timeout = command, tell, timeout
 
-    def __call__(self, alarm: Alarm) -> str | None:
+    def __call__(self, alarm: Alarm, _tries: int = 1) -> str | None:
         """Run it; what went wrong, if anything."""
         # A file takes what it prints: a pipe would be held open by whatever the command leaves in the background.
         with tempfile.TemporaryFile() as output:
             try:
-                status = subprocess.run(
+                process = subprocess.Popen(
                     self._command,
                     shell=True,
-                    input=json.dumps(alarm).encode() + b"\n",
+                    stdin=subprocess.PIPE,
                     stdout=output,
                     stderr=subprocess.STDOUT,
                     env={**os.environ, **variables(alarm)},
                     start_new_session=True,  # Ctrl-C ends the watch, not what an alarm has set off
-                    check=False,
-                ).returncode
-            except OSError as error:
+                )
+            except (OSError, ValueError) as error:
                 return f"{error}."
+            try:
+                process.communicate(json.dumps(alarm).encode() + b"\n", self._timeout)
+                status = process.returncode
+                trouble = None if status == 0 else f"the command ended with status {status}."
+            except subprocess.TimeoutExpired:
+                _end(process)
+                trouble = f"the command took more than {self._timeout:g} s, and was ended (--timeout)."
             output.seek(0)
             printed = output.read().decode(errors="replace").rstrip()
         if printed:
             self._tell(printed[-MOST_OUTPUT:])
-        return None if status == 0 else f"the command ended with status {status}."
+        return trouble
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """A command and what it has started."""
+    with suppress(ProcessLookupError):
+        if hasattr(os, "killpg"):
+            os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+    process.communicate()
 
 
 def variables(alarm: Alarm) -> dict[str, str]:
     """An alarm for the environment of a command: what is a number or a text in it."""
     plain = {name: value for name, value in alarm.items() if isinstance(value, str | int | float)}
-    return {f"TOCSIN_{name.upper()}": str(value) for name, value in plain.items() if name != "event"}
+    return {f"TOCSIN_{name.upper()}": clean(str(value)) for name, value in plain.items() if name != "event"}
 
 
 class _NoRedirects(urllib.request.HTTPRedirectHandler):
@@ -139,10 +177,10 @@ class Webhook:
         self._address = address
         self._opener = urllib.request.build_opener(_NoRedirects)
 
-    def __call__(self, alarm: Alarm) -> str | None:
+    def __call__(self, alarm: Alarm, tries: int = TRIES) -> str | None:
         """Send it; what went wrong, if anything. The path of an address may be a secret, so only its host is told."""
         trouble = ""
-        for attempt in range(TRIES):
+        for attempt in range(tries):
             if attempt:
                 time.sleep(BACKOFF * 2 ** (attempt - 1))
             try:
@@ -155,7 +193,8 @@ class Webhook:
                 trouble = str(error.reason)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 trouble = str(error) or type(error).__name__
-        return f"{urlsplit(self._address).hostname} did not take it in {TRIES} tries: {trouble}."
+        often = "1 try" if tries == 1 else f"{tries} tries"
+        return f"{urlsplit(self._address).hostname} did not take it in {often}: {trouble}."
 
     def _send(self, alarm: Alarm) -> None:
         headers = {"Content-Type": "application/json", "User-Agent": "tocsin"}

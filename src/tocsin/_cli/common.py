@@ -10,6 +10,8 @@ from typing import TypeVar
 import typer
 from rich.console import Console
 
+from tocsin._cli.cleaning import CleanConsole, clean
+from tocsin._cli.places import PlaceLostError
 from tocsin._cli.spelling import FLAGS, spelled
 from tocsin._common.errors import InputError, TocsinError
 from tocsin._common.files import must_be_writable as must_be_writable
@@ -39,6 +41,10 @@ TROUBLE = 2
 """Exit status when something is wrong, as in grep and diff; 0 and 1 are answers."""
 
 
+LOST = 3
+"""Exit status when rows of a stream may have been lost, and which are new cannot be known."""
+
+
 @contextmanager
 def short_errors(flags: Mapping[str, str] = FLAGS) -> Iterator[None]:
     """Trouble as a line on standard error and exit status 2, not as a traceback; decorates a command."""
@@ -48,8 +54,8 @@ def short_errors(flags: Mapping[str, str] = FLAGS) -> Iterator[None]:
         raise
     except (TocsinError, OSError) as error:
         told = error.told(partial(spelled, flags=flags)) if isinstance(error, TocsinError) else str(error)
-        typer.echo(f"tocsin: {told}", err=True)
-        raise typer.Exit(TROUBLE) from error
+        typer.echo(clean(f"tocsin: {told}"), err=True)
+        raise typer.Exit(LOST if isinstance(error, PlaceLostError) else TROUBLE) from error
 
 
 def names(text: str | None) -> list[str] | None:
@@ -69,4 +75,4 @@ def numbers(option: str, text: str | None, kind: Callable[[str], T], what: str) 
 
 def console() -> Console:
     """Standard output, with colours and wrapped lines where it is a terminal."""
-    return Console(highlight=False)
+    return CleanConsole(highlight=False)

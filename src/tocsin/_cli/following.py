@@ -1,18 +1,22 @@
-"""Lines of a text file as they are written to it, as `tail -F` shows them.
+"""Lines of a text file, to its end or as they are written to it, from its beginning or from where a watch was.
 
-A line counts once its newline is there. A file that was cut back, or replaced by another of its name (a log that was
-rotated), is read from its beginning; the header that it then repeats is left out.
+A line counts once its newline is there. When another file has the name (a log that was rotated), the rest of the old
+one comes first, and then every file that had the name in between; a header that they repeat is left out. A file that
+was cut back is known by its copy, if there is one. Where rows may have been lost unseen, it stops.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Generator, Iterator
 from io import FileIO
 from pathlib import Path
+from typing import NamedTuple
 
+from tocsin._cli.places import PRINT, SURE, Folder, Place, Sibling, found_again, holds, lost, piece, printed
+from tocsin._cli.reading.lines import LONGEST, OnBad, Source, decoded, refuse, too_long, unfinished
+from tocsin._cli.reading.text import has_names
 from tocsin._common.errors import InputError
 
 POLL = 0.2
@@ -20,138 +24,352 @@ POLL = 0.2
 
 CHUNK = 1 << 16
 
+DOUBTS = 5
+"""Looks at a folder in which a file seems to be missing, before it is: it may be on its way to another name."""
 
-def follow(path: str, *, from_now: bool = False) -> Iterator[str]:
-    """Complete lines of the file, without end: the iterator waits for more.
 
-    from_now: leave out the lines that the file has already, but for a header.
+class CutError(Exception):
+    """The file no longer holds what was read of it."""
+
+
+class Opened:
+    """A file that is read.
+
+    offset, line: where the latest line ended that was handed out.  position: how far it was read.  begun: whether its
+    first line has been seen.  head, before: its first bytes, and the latest ones read.  rest: of a line without an end,
+    and `skipped` bytes of it that are not kept.  window: what was read last, from `base` on.
     """
-    try:
-        _open(path).close()  # a name that is wrong is told before any waiting
-    except FileNotFoundError as error:
-        raise InputError(f"There is no file {path} to follow; it must be there when the watch begins.") from error
-    return _lines(path, from_now)
+
+    def __init__(self, path: Path, offset: int = 0, line: int = 0) -> None:
+        self._file = FileIO(path)
+        self.inode = os.fstat(self._file.fileno()).st_ino
+        self.head = piece(self._file, 0, min(PRINT, offset))
+        self.before = piece(self._file, max(offset - PRINT, 0), min(PRINT, offset))
+        self.offset = self.position = offset
+        self.line, self.begun = line, offset > 0
+        self.rest, self.skipped = bytearray(), 0
+        self.window, self.base = b"", offset
+        self.torn = bool(self.before) and self.before[-1:] not in (b"\n", b"\r")
+
+    def read(self) -> bytes:
+        """More of it; nothing at its end."""
+        size = os.fstat(self._file.fileno()).st_size
+        known = len(self.before)
+        data = piece(self._file, self.position - known, known + CHUNK)
+        if (
+            size < self.position
+            or data[:known] != self.before
+            or piece(self._file, 0, len(self.head)) != self.head
+        ):  # fmt: skip
+            raise CutError
+        fresh = data[known:]
+        if self.torn and fresh and fresh[:1] not in (b"\n", b"\r"):
+            raise lost(f"Line {self.line} was taken in when it was not finished, and it has been since.")
+        self.torn = self.torn and not fresh
+        self.window, self.base = data, self.position - known
+        self.head = (self.head + fresh)[:PRINT]
+        self.position += len(fresh)
+        self.before = data[-PRINT:]
+        return fresh
+
+    @property
+    def cut_back(self) -> bool:
+        """Whether it is shorter than what was read."""
+        return os.fstat(self._file.fileno()).st_size < self.position
+
+    @property
+    def written(self) -> int:
+        """When it was last written to."""
+        return os.fstat(self._file.fileno()).st_mtime_ns
+
+    def jump(self, offset: int, line: int) -> None:
+        """Leave out what comes before."""
+        self.offset = self.position = offset
+        self.line, self.rest = line, bytearray()
+        self.before = piece(self._file, max(offset - PRINT, 0), min(PRINT, offset))
+        self.head = piece(self._file, 0, min(PRINT, offset))
+
+    def end_of_lines(self) -> tuple[int, int]:
+        """Where the last complete line ends, and how many there are."""
+        end = lines = position = 0
+        while data := piece(self._file, position, CHUNK):
+            lines += data.count(b"\n")
+            end = position + data.rfind(b"\n") + 1 if b"\n" in data else end
+            position += len(data)
+        return end, lines
+
+    def close(self) -> None:
+        self._file.close()
 
 
-def _lines(path: str, from_now: bool) -> Iterator[str]:
-    file = _open(path)
-    header: bytes | None = None
-    replacement = False
-    while True:
-        with file:
-            begin = _end_of_lines(file) if from_now else 0
-            first = _wait_for_first_line(path, file)
-            if first is not None:
-                if replacement:
-                    begin = file.tell() if _repeats(path, header, first) else 0
-                elif _has_a_word(first):
-                    header, begin = first, max(begin, file.tell())
-                    yield _text(first)
-                file.seek(begin)
-                for line in _lines_until_replaced(path, file):
-                    yield _text(line)
-                replacement = True
-        from_now = False
-        file = _reopen(path)
+class Mark(NamedTuple):
+    """Where a line ends, and the latest bytes that were read then, from `base` on."""
+
+    inode: int
+    head: bytes
+    offset: int
+    line: int
+    window: bytes
+    base: int
 
 
-def _open(path: str) -> FileIO:
-    try:
-        if not Path(path).is_file() and Path(path).exists():
-            raise InputError(f"Cannot follow {path}: it is not a file that can grow. Give '-' and pipe its lines in.")
-        return FileIO(path)
-    except FileNotFoundError:
-        raise
-    except OSError as error:
-        raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
+class Followed(Source):
+    """The lines of a file and, one after the other, of those that take its name.
 
+    place: where to go on.  waits: whether there is more to come at the end.  as_json: whether no line names columns.
+    from_now: leave out the lines that the file has already, but for a header.
+    on_bad: what to do with lines that are no rows.  tell: where notes go.
+    """
 
-def _reopen(path: str) -> FileIO:
-    """The file that bears the name now; a rotation may leave the name free for a while."""
-    while True:
-        try:
-            return _open(path)
-        except FileNotFoundError:
-            time.sleep(POLL)
+    def __init__(
+        self,
+        path: str,
+        *,
+        place: Place | None = None,
+        waits: bool = True,
+        as_json: bool = False,
+        from_now: bool = False,
+        on_bad: OnBad = refuse,
+        tell: Callable[[str], None] = lambda _: None,
+    ) -> None:
+        super().__init__(path)
+        self._waits, self._as_json, self._from_now = waits, as_json, from_now
+        self._on_bad, self._tell = on_bad, tell
+        self._header: str | None = None
+        self._known = False
+        self._doubts = 0
+        self._file = self._go_on(place) if place is not None else self._open(Path(path))
+        self._lines = self._all()
 
-
-def _wait_for_first_line(path: str, file: FileIO) -> bytes | None:
-    """The first complete line that is not blank; the file stands after it. None if it was replaced before it came."""
-    while True:
-        file.seek(0)
-        line = next((line for line in file if line.strip()), b"")
-        if line.endswith(b"\n"):
-            return line
-        if _replaced(path, file):
+    def place(self, mark: object, rows: int, whole: bool = False) -> Place | None:
+        """A place for a later watch; `whole` if all that there is was taken in."""
+        if not isinstance(mark, Mark):
             return None
-        time.sleep(POLL)
+        tail = mark.window[: mark.offset - mark.base][-PRINT:]
+        name = str(Path(self.name).absolute())
+        head = mark.head[: mark.offset]
+        return Place(
+            name,
+            mark.inode,
+            mark.offset,
+            mark.line,
+            rows,
+            self._header,
+            self._known,
+            printed(head),
+            printed(tail),
+            whole,
+        )
 
+    def next_line(self) -> str:
+        return next(self._lines)
 
-def _lines_until_replaced(path: str, file: FileIO) -> Iterator[bytes]:
-    rest, ended = b"", False
-    while True:
-        piece = file.read(CHUNK)
-        if piece:
-            *lines, rest = (rest + piece).split(b"\n")
-            yield from lines
-        elif ended:
-            return
-        else:
-            # Replaced: what was written before that, and after the last look, is read first.
-            ended = _replaced(path, file)
-            if not ended:
+    def close(self) -> None:
+        """Let the file go."""
+        self._file.close()
+
+    # Which file
+
+    def _open(self, path: Path, offset: int = 0, line: int = 0) -> Opened:
+        try:
+            if not path.is_file() and path.exists():
+                wanted = "that can grow. Give '-' and pipe its lines in" if self._waits else "of rows"
+                raise InputError(f"Cannot read {path}: it is not a file {wanted}.")
+            return Opened(path, offset, line)
+        except FileNotFoundError as error:
+            wanted = f"There is no file {path} to follow; it must be there when the watch begins."
+            raise InputError(wanted if self._waits else f"Cannot read {path}: No such file or directory.") from error
+        except OSError as error:
+            raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
+
+    def _go_on(self, place: Place) -> Opened:
+        folder = Folder(self.name)
+        file = found_again(place, folder)
+        if file is None:
+            if self._waits or not place.whole or folder.own is None or _begins_alike(folder.own, place):
+                raise lost(
+                    f"{self.name} is no longer the file that was watched up to row {place.rows}, or was cut back, and "
+                    "neither that file nor a copy of it is beside it."
+                )
+            return self._open(Path(self.name))
+        if not place.begun:
+            raise lost(f"The names of columns in {self.name} span several lines.")
+        self._known, self._header = True, place.header
+        self.named, self.row = place.header is not None, place.rows
+        return self._open(file.path, place.offset, place.line)
+
+    def _next_file(self, file: Opened) -> Opened | None:
+        """The one that took the name after this; None while this is the latest."""
+        try:
+            if Path(self.name).stat().st_ino == file.inode:
+                return None
+        except FileNotFoundError:
+            return None
+        folder = Folder(self.name)
+        own = folder.own
+        mine = next((other for other in folder.files if other.inode == file.inode), None)
+        if mine is None and own is not None and file.position >= SURE and holds(own.path, self._here(file)):
+            return self._open(own.path, file.offset, file.line)  # the same, written anew
+        after = folder.after(mine, file.written)
+        if after is None:
+            self._doubts += 1
+            if self._doubts <= DOUBTS:
                 time.sleep(POLL)
+                return self._next_file(file)
+            raise lost(f"{self.name} was rotated more than once, and a file that had its name in between is gone.")
+        self._doubts = 0
+        if not after:
+            return None
+        first = after[0]
+        try:
+            following = self._open(first.path)
+        except InputError:
+            return None  # renamed just now; the next look finds it
+        # As long as the new file has no line, whoever writes may still have the old one.
+        if following.inode != first.inode or (self._waits and first == own and not following.end_of_lines()[0]):
+            following.close()
+            return None
+        return following
+
+    def _here(self, file: Opened) -> Place:
+        head, tail = printed(file.head[: file.position]), printed(file.before)
+        return Place(self.name, file.inode, file.position, 0, 0, self._header, True, head, tail, False)
+
+    def _after_cut(self, file: Opened) -> Opened:
+        """A copy of what the file was, or the file from its beginning."""
+        folder = Folder(self.name)
+        here = self._here(file)
+        if here.offset > len((self._header or "").encode()):
+            for other in folder.others():
+                if holds(other.path, here):
+                    return self._copy(other, file)
+        if not file.cut_back:
+            raise lost(f"{self.name} was cut back and has grown again between two looks, and there is no copy of it.")
+        self._tell(
+            f"{self.name} was cut back, and there is no copy of it beside it: rows written to it in the last "
+            f"{POLL:g} s before that were not seen. It is read from its beginning."
+        )
+        return self._open(Path(self.name))
+
+    def _copy(self, other: Sibling, file: Opened) -> Opened:
+        copy = self._open(other.path, file.position, file.line)
+        copy.offset, copy.rest, copy.skipped, copy.begun = file.offset, file.rest, file.skipped, file.begun
+        copy.torn = file.torn
+        return copy
+
+    # Its lines
+
+    def _all(self) -> Iterator[str]:
+        if self._header is not None:
+            yield self._header
+        while True:
+            file = self._file
+            try:
+                following = yield from self._until_replaced(file)
+            except CutError:
+                following = self._after_cut(file)
+            if following is None:
+                return
+            if not following.begun and file.rest.strip():
+                self._on_bad(unfinished(self.name, file.line + 1, bytes(file.rest)))
+            file.close()
+            self._file = following
+
+    def _until_replaced(self, file: Opened) -> Generator[str, None, Opened | None]:
+        """The lines of one file; at its end the file that comes after it, if there is one."""
+        begin = file.end_of_lines() if self._from_now else (0, 0)
+        self._from_now = False
+        following: Opened | None = None
+        while True:
+            fresh = file.read()
+            if fresh:
+                yield from self._whole_lines(file, fresh, begin)
+            elif following is not None:
+                return following
+            else:
+                # What was written before the file was replaced, and after the last look, is read first.
+                following = self._next_file(file)
+                if following is None and not self._waits:
+                    yield from self._last_lines(file)
+                    return None
+                if following is None:
+                    time.sleep(POLL)
+
+    def _whole_lines(self, file: Opened, fresh: bytes, begin: tuple[int, int]) -> Iterator[str]:
+        end = fresh.rfind(b"\n") + 1
+        if not end:
+            file.rest += fresh
+            if len(file.rest) > LONGEST:
+                file.skipped += len(file.rest) - PRINT
+                del file.rest[PRINT:]
+            return
+        whole, file.rest = bytes(file.rest + fresh[:end]), bytearray(fresh[end:])
+        for line in _split(whole) if self._waits else whole.splitlines(keepends=True):
+            text = self._ended(file, line)
+            if begin[0] >= file.offset and file.begun:
+                # The first line of those that are left out: it counts only for its names.
+                file.jump(*begin)
+                if self.named and text is not None:
+                    yield text
+                return
+            if text is not None:
+                yield text
+
+    def _last_lines(self, file: Opened) -> Iterator[str]:
+        """What has no newline, at the end of a file that is not waited for."""
+        rest, file.rest = bytes(file.rest), bytearray()
+        for line in rest.splitlines(keepends=True):
+            text = self._ended(file, line)
+            if text is not None:
+                yield text
+
+    def _ended(self, file: Opened, line: bytes) -> str | None:
+        """A line's text, if it is to be handed out; and where it ended."""
+        too_much, file.skipped = file.skipped, 0
+        file.offset += len(line) + too_much
+        file.line += 1
+        self.number = file.line
+        self.mark = Mark(file.inode, file.head, file.offset, file.line, file.window, file.base)
+        if too_much:
+            self._on_bad(too_long(self.name, file.line, line))
+            return None
+        text = decoded(line, first=file.line == 1)
+        if file.begun or not text.strip():
+            return text
+        file.begun = True
+        if self._known:
+            return None if self._repeats_header(text) else text
+        spans_lines = not self._waits and text.count('"') % 2
+        self._known = not spans_lines
+        self.named = None if spans_lines else not self._as_json and has_names(text)
+        self._header = text if self.named else None
+        return text
+
+    def _repeats_header(self, text: str) -> bool:
+        """Whether a first line is the header again. It is a row where there was none, or where there are no names."""
+        if self._header is None or self._as_json:
+            return False
+        if text.strip() == self._header.strip():
+            return True
+        if not has_names(text):
+            return False
+        raise InputError(
+            f"{self.name} was replaced by a file that begins with {text.strip()[:200]!r}, where the one before had the "
+            f"header {self._header.strip()[:200]!r}: rows can be followed only while columns stay the same. Start the "
+            "watch anew if they are the same under other names."
+        )
 
 
-def _replaced(path: str, file: FileIO) -> bool:
-    """Whether the file was cut back, or another one bears its name now."""
-    own = os.fstat(file.fileno())
+def _split(whole: bytes) -> list[bytes]:
+    return [line + b"\n" for line in whole.split(b"\n")[:-1]]
+
+
+def _begins_alike(file: Sibling, place: Place) -> bool:
+    """Whether a file has the beginning of another, though not the rest of what was read."""
+    size = min(PRINT, place.offset)
     try:
-        return own.st_size < file.tell() or not os.path.samestat(own, Path(path).stat())
-    except FileNotFoundError:
+        with FileIO(file.path) as opened:
+            head = piece(opened, 0, size)
+    except OSError:
         return False
-
-
-def _repeats(path: str, header: bytes | None, first: bytes) -> bool:
-    """Whether the first line is the header again. It is a row where there was none, or where there are only numbers."""
-    if header is None or not _has_a_word(first):
-        return False
-    if _text(first).strip() == _text(header).strip():
-        return True
-    raise InputError(
-        f"{path} was replaced by a file that begins with {_text(first).strip()[:200]!r}, where the one before had the "
-        f"header {_text(header).strip()[:200]!r}: rows can be followed only while columns stay the same. Start the "
-        "watch anew if they are the same under other names."
-    )
-
-
-def _has_a_word(line: bytes) -> bool:
-    """Whether a line of CSV has a field that is neither a number nor empty; JSON has no header."""
-    text = _text(line).strip()
-    fields = [field.strip().strip('"') for field in re.split("[,;\t]", text)]
-    return not text.startswith(("{", "[")) and any(field and not _is_number(field) for field in fields)
-
-
-def _is_number(field: str) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True
-
-
-def _end_of_lines(file: FileIO) -> int:
-    """Where the last complete line ends."""
-    end = file.seek(0, os.SEEK_END)
-    while end > 0:
-        start = max(end - CHUNK, 0)
-        file.seek(start)
-        newline = file.read(end - start).rfind(b"\n")
-        if newline >= 0:
-            return start + newline + 1
-        end = start
-    return 0
-
-
-def _text(line: bytes) -> str:
-    return line.decode("utf-8-sig", errors="backslashreplace")
+    return len(head) == size and printed(head) == place.head

@@ -1,4 +1,4 @@
-"""Ctrl-C and SIGTERM, taken between two pieces of work."""
+"""Ctrl-C, SIGTERM and SIGHUP, taken between two pieces of work."""
 
 from __future__ import annotations
 
@@ -49,9 +49,12 @@ class Stopper:
 
 @contextmanager
 def stopper() -> Iterator[Stopper]:
-    """A `Stopper` that listens to Ctrl-C and SIGTERM until the block ends."""
+    """A `Stopper` that listens to Ctrl-C, SIGTERM and SIGHUP until the block ends; nohup's wish is respected."""
     it = Stopper()
-    before = {number: signal.signal(number, it.ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, it.ask) for number in numbers}
     try:
         yield it
     finally:

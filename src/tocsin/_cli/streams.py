@@ -2,65 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import numpy as np
+
 from tocsin._cli import reading
+from tocsin._cli.reading import Block, Selection
+from tocsin._cli.reading.lines import OnBad, Source
 from tocsin._common.errors import InputError
 from tocsin._common.wording import counted
 from tocsin._data.intake import Intake, Tabular
-from tocsin._data.tables import OTHERS, Table, numbered
+from tocsin._data.tables import OTHERS, Table, Values, numbered
 from tocsin._detector.detector import Detector
 
 REMEDY = "Choose them with --columns, in the reference's order"
 
 
 def blocks(
-    detector: Detector,
-    file: Path,
-    stream: str,
-    columns: list[str] | None,
-    size: int = reading.BLOCK,
-    lines: Iterable[str] | None = None,
+    detector: Detector, file: Path, stream: str, columns: list[str] | None, size: int = reading.BLOCK
 ) -> Iterator[Table]:
     """The rows of `stream`, block by block, with the names that the reference's columns have.
 
     Chosen columns, and those without names, are taken in the order of the reference's.
-    lines: of a text that grows, instead of reading the stream.
     """
-    return blocks_for(detector.intake_, f"the reference of {file}", stream, columns, size, lines)
+    return blocks_for(detector.intake_, f"the reference of {file}", stream, columns, size)
 
 
 def blocks_for(
-    own: Intake,
-    called: str,
-    stream: str,
-    columns: list[str] | None,
-    size: int = reading.BLOCK,
-    lines: Iterable[str] | None = None,
+    own: Intake, called: str, stream: str, columns: list[str] | None, size: int = reading.BLOCK
 ) -> Iterator[Table]:
     """The same for what was learned from a reference; called: what a message calls that."""
+    selection = _selection(own, called, stream, columns)
+    for table in reading.read_blocks(stream, selection, size):
+        yield _named(own, columns, table)
+
+
+def marked_blocks(
+    detector: Detector,
+    file: Path,
+    stream: str,
+    columns: list[str] | None,
+    size: int,
+    source: Source | None,
+    on_bad: OnBad,
+    *,
+    line_by_line: bool,
+) -> Iterator[Block]:
+    """Rows with where each ends: a mark of the source's, or the number of the row in a file that has no lines."""
+    selection = _selection(detector.intake_, f"the reference of {file}", stream, columns)
+    found: Iterator[Block]
+    if source is None:
+        found = _counted(reading.read_blocks(stream, selection, size))
+    else:
+        found = reading.read_source(source, selection, size, on_bad, line_by_line=line_by_line)
+    for block in found:
+        yield Block(_named(detector.intake_, columns, block.table), block.marks)
+
+
+def _counted(tables: Iterator[Table]) -> Iterator[Block]:
+    done = 0
+    for table in tables:
+        yield Block(table, range(done + 1, done + len(table) + 1))
+        done += len(table)
+
+
+def _selection(own: Intake, called: str, stream: str, columns: list[str] | None) -> Selection:
     chosen = columns
     if columns is None and isinstance(own, Tabular) and OTHERS in own.columns.ignored:
         chosen = list(own.names)
     holds = {column.name: column.holds for column in own.columns.columns} if isinstance(own, Tabular) else None
     if holds is not None and columns is not None:
         holds = dict(zip(columns, holds.values(), strict=False))
-    selection = reading.Selection(chosen, holds)
-    if lines is None:
-        tables = reading.read_blocks(stream, selection, size)
-    else:
-        tables = reading.read_lines(stream, lines, selection, size)
-    for table in tables:
-        in_order = columns is not None or holds is None or table.names == numbered(len(table.names))
-        if in_order and len(table.names) != len(own.names):
-            given = counted(len(table.names), "column")
-            raise InputError(
-                f"{reading.source_name(stream)} has {given}, and {called} has {len(own.names)}: they must be the "
-                "same. Choose them with --columns."
-            )
-        if in_order:
-            table = table.renamed(own.names)
+
+    def expects(names: Sequence[str]) -> None:
+        if _in_order(own, columns, names):
+            if len(names) != len(own.names):
+                raise InputError(
+                    f"{reading.source_name(stream)} has {counted(len(names), 'column')}, and {called} has "
+                    f"{len(own.names)}: they must be the same. Choose them with --columns."
+                )
         elif isinstance(own, Tabular):
-            own.columns.must_match(table, reading.source_name(stream), REMEDY)
-        yield table
+            empty = Table({name: Values.of_numbers(np.empty(0)) for name in names})
+            own.columns.must_match(empty, reading.source_name(stream), REMEDY)
+
+    return Selection(chosen, holds, expects)
+
+
+def _in_order(own: Intake, columns: list[str] | None, names: Sequence[str]) -> bool:
+    return columns is not None or not isinstance(own, Tabular) or tuple(names) == numbered(len(names))
+
+
+def _named(own: Intake, columns: list[str] | None, table: Table) -> Table:
+    return table.renamed(own.names) if _in_order(own, columns, table.names) else table

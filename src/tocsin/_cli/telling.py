@@ -6,10 +6,10 @@ import json
 import math
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import IO
 
 import typer
 from rich.console import Console
@@ -17,7 +17,11 @@ from rich.text import Text
 
 from tocsin._cli import describe
 from tocsin._cli.actions import Actions
+from tocsin._cli.cleaning import clean, silence_standard_output
+from tocsin._cli.ledger import Ledger
 from tocsin._cli.live import View, by_chance
+from tocsin._cli.outbox import Alarm, Outbox
+from tocsin._cli.places import printed
 from tocsin._common.wording import counted, rounded
 from tocsin._explain.result import Explanation
 from tocsin._report.gathering import EXPLAINED_IN_SERIES, closeness
@@ -28,7 +32,9 @@ from tocsin._state.outcomes import Outcome, Outcomes
 class Report:
     """What was seen of a stream, and everyone who is to know of it.
 
-    last_alarm: its row.  in_series: alarms that followed each other closely, up to that one.
+    before: rows of the stream that earlier watches took in.  keep: is called with each alarm in the outbox, before it
+    is told.  last_alarm: its row.  in_series: alarms that followed each other closely, up to that one.
+    unheard: whether whoever read standard output has left.
     """
 
     detector: str
@@ -38,12 +44,17 @@ class Report:
     quiet: bool
     as_json: bool
     view: View | None = None
-    log: IO[str] | None = None
+    log: Ledger | None = None
     actions: Actions | None = None
+    outbox: Outbox = field(default_factory=lambda: Outbox(["output"]))
+    keep: Callable[[], None] = lambda: None
+    before: int = 0
     rows: int = 0
     alarms: int = 0
     last_alarm: int = 0
     in_series: int = 0
+    unheard: bool = False
+    _unwritten: bool = False
 
     def saw_one(self, outcome: Outcome) -> None:
         """A row was tested."""
@@ -57,43 +68,103 @@ class Report:
         if self.view is not None:
             self.view.saw(outcomes.statistic, outcomes.threshold)
 
-    def alarm(self, outcome: Outcome, explain: Callable[[], Explanation]) -> None:
-        """The latest row rang."""
-        close = self.alarms > 0 and self.rows - self.last_alarm <= closeness(self.ert)
+    @property
+    def row(self) -> int:
+        """The latest row's number in its stream."""
+        return self.before + self.rows
+
+    def alarm(self, outcome: Outcome, run: int, explain: Callable[[], Explanation]) -> None:
+        """The latest row rang; run: how many runs came before."""
+        row = self.row
+        close = self.alarms > 0 and row - self.last_alarm <= closeness(self.ert)
         self.alarms += 1
-        self.last_alarm, self.in_series = self.rows, self.in_series + 1 if close else 1
-        before = self.rows - outcome.time  # of this stream, when the run began
+        self.last_alarm, self.in_series = row, self.in_series + 1 if close else 1
+        before = row - outcome.time  # of this stream, when the run began
         explanation = explain().moved_on(before) if self._explains else None
         now = datetime.now().astimezone()
         values = f"statistic {outcome.statistic:.5g} > threshold {outcome.threshold:.5g} ({outcome.channel})"
         rarity = "how rare that is by chance is not known"
         if math.isfinite(outcome.rarity):
             rarity = f"by chance once in {rounded(outcome.rarity)} observations"
+        own = f"{self.stream} {run} {outcome.time} {outcome.statistic!r} {outcome.threshold!r}"
         facts = {
             "event": "alarm",
+            "id": printed(own.encode())[:16],
             "detector": self.detector,
             "stream": self.stream,
             "timestamp": now.isoformat(timespec="milliseconds"),
-            "row": self.rows,
+            "row": row,
             **describe.alarm_facts(outcome),
-            "text": f"{self.detector} rang at observation {self.rows} of {self.stream}: {values}; {rarity}",
+            "text": f"{self.detector} rang at observation {row} of {self.stream}: {values}; {rarity}",
             **({} if explanation is None else {"explanation": _facts(explanation)}),
         }
-        if self.as_json:
-            self._print(json.dumps(facts))
-        elif self.view is None:
-            self._print(_ringing(f"at observation {self.rows}: run length {outcome.time}, {values}; {rarity}"))
-            if explanation is not None and not self.quiet:
-                self._print(f"  {self._why(explanation, before)}")
+        if self.view is None:
+            lines = [_ringing(f"at observation {row}: run length {outcome.time}, {values}; {rarity}")]
+            if explanation is not None and not self.as_json and not self.quiet:
+                lines.append(Text(f"  {self._why(explanation, before)}"))
         else:
             why = None if explanation is None else str(explanation)
-            self.view.rang(f"observation {self.rows:,}, {rarity}: {values}", why)
-            self._print(_ringing(f"{now:%H:%M:%S} observation {self.rows:,}, {rarity} ({outcome.channel})"))
-        if self.log is not None:
-            self.log.write(json.dumps(facts) + "\n")
-            self.log.flush()
+            self.view.rang(f"observation {row:,}, {rarity}: {values}", why)
+            lines = [_ringing(f"{now:%H:%M:%S} observation {row:,}, {rarity} ({outcome.channel})")]
+        self.outbox.add(facts)
+        self.keep()
+        self._act([facts])
+        self._log()
+        self._show({facts["id"]: lines})
+
+    def tell_what_waits(self) -> None:
+        """Alarms that an earlier watch could not tell, or was killed over."""
+        self._act(self.outbox.waiting("action"))
+        self._log()
+        self._show({})
+
+    def tell_again(self) -> None:
+        """Once more, at the end, what could not be written."""
+        self._log()
+        self._show({})
+
+    def leave(self) -> None:
+        """Tell of alarms that came to nothing."""
+        if self._unwritten:
+            silence_standard_output()
+        for way, option in (("file", "--alarms"), ("output", "standard output")):
+            if left := len(self.outbox.waiting(way)):
+                self.tell(f"tocsin: {counted(left, 'alarm')} could not be written to {option}.")
+
+    @property
+    def others_listen(self) -> bool:
+        """Whether anyone but standard output is told."""
+        return self.log is not None or self.actions is not None
+
+    # Ways of telling: each fails on its own
+
+    def _act(self, alarms: list[Alarm]) -> None:
         if self.actions is not None:
-            self.actions.ring(facts)
+            for alarm in alarms:
+                self.actions.ring(alarm)
+
+    def _log(self) -> None:
+        if self.log is None:
+            return
+        for alarm in self.outbox.waiting("file"):
+            try:
+                self.log.add(alarm)
+            except OSError as error:
+                row, why = alarm["row"], error.strerror or error
+                self.tell(f"tocsin: --alarms failed for the alarm at observation {row}, and is tried again: {why}.")
+                return
+            self.outbox.told(alarm, "file")
+
+    def _show(self, lines: dict[object, list[Text]]) -> None:
+        for alarm in self.outbox.waiting("output"):
+            again = self._unwritten
+            shown: list[str | Text] = [*lines.get(alarm["id"], [_ringing(f"before: {alarm['text']}")])]
+            if not self._print(*([json.dumps(alarm)] if self.as_json else shown)):
+                return
+            self.outbox.told(alarm, "output")
+            if again:
+                self._show(lines)
+                return
 
     @property
     def _explains(self) -> bool:
@@ -112,34 +183,60 @@ class Report:
             return f"The change {when}, in {names}."
         return f"The change {when}{'; no single column stands out' * (len(explanation.columns) > 1)}."
 
-    def summary(self, *, interrupted: bool, saved_to: Path | None) -> None:
+    def summary(self, *, interrupted: bool, saved_to: Path | None, bad_rows: int, kept_in: str | None) -> None:
         """All of it, at the end."""
         if self.as_json:
             facts = {"rows": self.rows, "alarms": self.alarms, "expected_false_alarms": self.rows / self.ert}
             state = {"interrupted": interrupted, "state_saved": saved_to is not None}
-            self._print(json.dumps({"event": "summary", **facts, **state}))
+            self._print(json.dumps({"event": "summary", **facts, "bad_rows": bad_rows, **state}))
             return
         stopped = "Stopped after " if interrupted else ""
         self._print(
             f"{stopped}{counted(self.rows, 'observation')}: {counted(self.alarms, 'alarm')}, where chance "
             f"alone would give {by_chance(self.rows, self.ert)}."
         )
+        if bad_rows:
+            kept = "left out" if kept_in is None else f"kept in {kept_in}"
+            self._print(
+                f"{counted(bad_rows, 'row')} could not be taken in, and {'is' if bad_rows == 1 else 'are'} {kept}."
+            )
         if saved_to is not None:
             self._print(f"State saved to {saved_to}: the next watch goes on from here.")
 
     def tell(self, text: str) -> None:
         """Something for standard error: trouble with an alarm's action, or what it printed."""
         if self.view is not None and sys.stderr.isatty():
-            self.view.print(text)
+            self.view.print(clean(text))
         else:
-            typer.echo(text, err=True)
+            with suppress(OSError):  # nobody is left to be told
+                typer.echo(clean(text), err=True)
 
-    def _print(self, line: str | Text) -> None:
+    def _print(self, *lines: str | Text) -> bool:
+        """Print lines; whether that can be told."""
         if self.view is not None:
-            self.view.print(line)
-        elif not self.quiet:
+            for line in lines:
+                self.view.print(line)
+        elif not self.quiet and not self.unheard:
             # Lines for people are wrapped between words where they are read, and nowhere else.
-            self.out.print(line, markup=False, soft_wrap=self.as_json or not self.out.is_terminal)
+            with self.out.capture() as text:
+                for line in lines:
+                    self.out.print(line, markup=False, soft_wrap=self.as_json or not self.out.is_terminal)
+            try:
+                if self._unwritten:
+                    self.out.file.flush()  # what failed before is still there
+                    self._unwritten = False
+                    return True
+                self.out.file.write(text.get())
+                self.out.file.flush()
+            except BrokenPipeError:
+                self.unheard = True
+                silence_standard_output()
+            except OSError as error:
+                if not self._unwritten:
+                    self.tell(f"tocsin: Standard output failed, and is tried again: {error.strerror or error}.")
+                self._unwritten = True
+                return False
+        return True
 
 
 def _ringing(line: str) -> Text:

@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
 from contextlib import ExitStack, nullcontext, suppress
 from pathlib import Path
-from typing import IO, Annotated
+from typing import Annotated
 
 import typer
 
-from tocsin._cli import common, reading, streams
-from tocsin._cli.actions import MOST_WAITING, TRIES, Actions
-from tocsin._cli.following import follow as lines_of
+from tocsin._cli import common, reading
+from tocsin._cli.actions import COMMAND_TIMEOUT, MOST_WAITING, TRIES, Actions
+from tocsin._cli.bad_rows import MOST_IN_A_ROW, WORDS, BadRows
+from tocsin._cli.following import Mark
+from tocsin._cli.keeping import Keeper, Kept, locked
+from tocsin._cli.ledger import Ledger
 from tocsin._cli.live import View
+from tocsin._cli.outbox import Outbox
+from tocsin._cli.reading import Block
+from tocsin._cli.reading.lines import BadRow
+from tocsin._cli.rows import Rows
 from tocsin._cli.stopping import Stopper, stopper
 from tocsin._cli.telling import Report
-from tocsin._common.errors import InputError
-from tocsin._data.tables import Table
+from tocsin._common.errors import InputError, TocsinError
 from tocsin._detector.detector import Detector
 
 RANG = 1
 """Exit status when there was an alarm."""
-
-GROWING = (".csv", ".jsonl", ".ndjson")
-"""Files that can be followed."""
 
 Stream = typer.Argument(
     metavar="STREAM",
@@ -33,10 +35,24 @@ Stream = typer.Argument(
 Follow = typer.Option(
     "--follow",
     "-f",
-    help="At the end of STREAM (.csv or .jsonl) wait for more lines, as tail -F does. A file "
-    "that was rotated or cut back is read from its beginning.",
+    help="At the end of STREAM (.csv or .jsonl) wait for more lines, as tail -F does. Of a file that was rotated the "
+    "rest is read, then those that had its name in between, and then the one that has it now.",
 )
 FromNow = typer.Option("--from-now", help="With --follow: leave out the rows that STREAM has already.")
+Reread = typer.Option(
+    "--reread", help="Read STREAM from its beginning, although FILE says that it was watched before, and up to where."
+)
+BadRowsOption = typer.Option(
+    "--bad-rows",
+    metavar="stop|skip|FILE",
+    help="What to do with rows that cannot be taken in: end the watch, leave them out, or keep them in FILE, as lines "
+    f"of JSON with the reason. {MOST_IN_A_ROW} of them in a row always end it. Default: stop; with --follow they are "
+    "kept beside the detector, in NAME.bad.jsonl.",
+)
+Timeout = typer.Option(
+    metavar="SECONDS", min=0.001, help="How long a command of --on-alarm may take before it is ended."
+)
+ExitZero = typer.Option("--exit-zero", help="End with status 0 also if it rang, for supervisors that restart.")
 Live = typer.Option(
     "--live/--plain",
     help="A picture that runs, or a line for each alarm. Default: a picture in a terminal, if rows come from --follow "
@@ -47,17 +63,20 @@ Alarms = typer.Option(metavar="FILE", help="Also append each alarm to FILE, as a
 OnAlarm = typer.Option(
     metavar="COMMAND|URL",
     help="For each alarm run a command in the shell, or POST it to an address that begins with http:// or https:// "
-    f"({TRIES} tries). In the background, one at a time and in order; up to {MOST_WAITING} alarms wait, and further "
-    "ones are dropped. Failures are told on standard error, and the watch goes on.",
+    f"({TRIES} tries, and one more before the next alarm). In the background, one at a time and in order; up to "
+    f"{MOST_WAITING} alarms wait, and further ones are dropped. Failures are told on standard error, and the watch "
+    "goes on.",
 )
 Once = typer.Option("--once", help="Stop at the first alarm.")
 SaveState = typer.Option(
-    "--save-state", help="At the end write the detector back to FILE, so that the next watch goes on from there."
+    "--save-state",
+    help="At the end, and with --follow at each alarm, write the detector back to FILE, with its place in STREAM: the "
+    "next watch goes on from there, with the rows that are new.",
 )
 SaveEvery = typer.Option(
     metavar="ROWS",
     min=1,
-    help="The same, and also after every so many rows: for watches without an end.",
+    help="The same, and also at each alarm and after every so many rows: for watches without an end.",
 )
 Quiet = typer.Option("--quiet", "-q", help="Print nothing; the exit status tells.")
 Json = typer.Option("--json", help="Alarms and the summary as lines of JSON.")
@@ -71,11 +90,15 @@ def command(
     follow: Annotated[bool, Follow] = False,
     from_now: Annotated[bool, FromNow] = False,
     live: Annotated[bool | None, Live] = None,
+    reread: Annotated[bool, Reread] = False,
+    bad_rows: Annotated[str | None, BadRowsOption] = None,
     alarms: Annotated[Path | None, Alarms] = None,
     on_alarm: Annotated[str | None, OnAlarm] = None,
+    timeout: Annotated[float, Timeout] = COMMAND_TIMEOUT,
     once: Annotated[bool, Once] = False,
     save_state: Annotated[bool, SaveState] = False,
     save_every: Annotated[int | None, SaveEvery] = None,
+    exit_zero: Annotated[bool, ExitZero] = False,
     quiet: Annotated[bool, Quiet] = False,
     as_json: Annotated[bool, Json] = False,
 ) -> None:
@@ -83,10 +106,20 @@ def command(
 
     Every alarm is told as soon as its row is read, with when the change began and which columns changed, and a new run
     starts after it: a change that stays rings again. Of alarms that follow each other closely (within a twentieth of
-    the expected run time) the first three are explained in words; --json and --alarms explain them all. Ctrl-C and
-    SIGTERM end the watch between two rows, as the end of the stream would.
+    the expected run time) the first three are explained in words; --json and --alarms explain them all. Ctrl-C,
+    SIGTERM and SIGHUP end the watch between two rows, as the end of the stream would.
 
-    Exit status: 0 quiet, 1 it rang, 2 trouble. A bad row is trouble: it ends the watch, and FILE stays as it was.
+    A state that was saved knows which rows of which file it has seen, also after a rotation or kill -9, so that none is
+    taken in twice or left out. Where that cannot be known (a file that was cut back and has grown again, without a copy
+    beside it) the watch ends with status 3; --reread and --from-now say what to do instead. Alarms that were not told
+    when it was killed are told by the next watch, perhaps twice, with the same id.
+
+    \b
+    Exit status:
+      0  quiet (with --exit-zero: or it rang)
+      1  it rang
+      2  trouble: bad rows, files that cannot be read or written
+      3  rows may have been lost, and which are new cannot be known
 
     \b
     Examples:
@@ -95,7 +128,7 @@ def command(
       sensor | tocsin watch machine.tocsin - --json
       tocsin watch machine.tocsin log.csv -f --from-now --save-every 1000
 
-    Alarms can be kept (--alarms) and can set something off (--on-alarm). Each is a JSON object with timestamp, row
+    Alarms can be kept (--alarms) and can set something off (--on-alarm). Each is a JSON object with id, timestamp, row
     (the observation's number in this stream, from 1; times in the explanation count likewise), run_length, statistic,
     threshold, rarity, channel, text (a line to read), detector and stream, and the explanation. A webhook gets it as
     its body, a command on standard input; numbers and texts in it are also variables: TOCSIN_ROW, TOCSIN_TEXT and so
@@ -106,74 +139,127 @@ def command(
       tocsin watch machine.tocsin log.csv -f --on-alarm 'logger "$TOCSIN_TEXT"'
       tocsin watch machine.tocsin log.csv -f --on-alarm https://hooks.example.org
     """
-    detector = Detector.load(file)
     saves = save_state or save_every is not None
     if saves:
         common.must_be_writable(file)
-    if alarms is not None and any(_same(alarms, other) for other in (file, stream)):
-        raise InputError(f"--alarms {alarms} would be written into what is read. Choose another file.")
-    if detector.alarm is not None:
-        # The watch before ended at an alarm (--once); a new run follows an alarm.
-        detector.reset()
-    source, ert = reading.source_name(stream), detector.calibration_.ert
-    report = Report(str(file), source, ert, common.console(), quiet=quiet, as_json=as_json)
-    view = _view(report, live, arriving=follow or (stream == reading.STANDARD_INPUT and not sys.stdin.isatty()))
-    blocks = _blocks(detector, file, stream, common.names(columns), follow=follow, from_now=from_now)
-    with stopper() as stop, ExitStack() as at_the_end:
-        if alarms is not None:
-            report.log = at_the_end.enter_context(_appending(alarms))
-        if on_alarm is not None:
-            report.actions = Actions(on_alarm, report.tell)
-            at_the_end.callback(_finish, report.actions, stop)
-        saved = 0
-        with view or nullcontext() as report.view:
-            for block in stop.until_asked(blocks):
-                _take_in(detector, block, report, once)
-                if save_every is not None and report.rows - saved >= save_every:
-                    detector.save(file)
-                    saved = report.rows
-                if once and report.alarms:
-                    break
+    policy = bad_rows or (str(file.with_suffix(".bad.jsonl")) if follow else "stop")
+    for option, written in (("--alarms", alarms), ("--bad-rows", None if policy in WORDS else Path(policy))):
+        if written is not None and any(_same(written, other) for other in (file, stream)):
+            raise InputError(f"{option} {written} would be written into what is read. Choose another file.")
+    _must_make_sense(stream, follow=follow, from_now=from_now, reread=reread)
+    with ExitStack() as at_the_end:
         if saves:
-            detector.save(file)
-        report.summary(interrupted=stop.asked, saved_to=file if saves else None)
-    raise typer.Exit(RANG if report.alarms else 0)
-
-
-def _take_in(detector: Detector, rows: Table, report: Report, once: bool) -> None:
-    """Watch these rows; a new run follows each alarm, except where one is enough."""
-    position = 0
-    while position < len(rows):
-        if len(rows) == 1:
-            report.saw_one(detector.update(rows))  # several times as fast for a single row
-            position = 1
-        else:
-            outcomes = detector.update_until_alarm(rows[position:])
-            report.saw(outcomes)
-            position += len(outcomes)
+            at_the_end.enter_context(locked(file))
+        detector, kept = Detector.load(file), Kept(file)
         if detector.alarm is not None:
-            report.alarm(detector.alarm, detector.explain)
+            # The watch before ended at an alarm (--once); a new run follows an alarm.
+            detector.reset()
+        source, ert = reading.source_name(stream), detector.calibration_.ert
+        report = Report(str(file), source, ert, common.console(), quiet=quiet, as_json=as_json)
+        arriving = follow or (stream == reading.STANDARD_INPUT and sys.stdin is not None and not sys.stdin.isatty())
+        view = _view(report, live, arriving=arriving)
+        bad = BadRows(policy, source, report.tell)
+        at_the_end.callback(bad.close)
+        place = None if reread or from_now else kept.place_of(stream)
+        rows = Rows(stream, place, bad, report.tell, follow=follow, from_now=from_now)
+        at_the_end.callback(rows.close)
+        report.before = rows.before
+        if alarms is not None:
+            report.log = Ledger(alarms, "--alarms", once=saves)
+            at_the_end.callback(report.log.close)
+        ways = {"output": not quiet, "file": alarms is not None, "action": on_alarm is not None}
+        report.outbox = Outbox([way for way, wanted in ways.items() if wanted], kept.waiting)
+        stop = at_the_end.enter_context(stopper())
+        if on_alarm is not None:
+            report.actions = Actions(on_alarm, report.tell, lambda alarm: report.outbox.told(alarm, "action"), timeout)
+            at_the_end.callback(_finish, report.actions, stop)
+        keeper = Keeper(kept, detector, rows, report)
+        as_it_goes = saves and (follow or save_every is not None)
+        if as_it_goes:
+            report.keep = keeper.try_to_keep
+        if report.before:
+            report.tell(f"tocsin: {source} was watched up to row {report.before:,}; what comes after is watched now.")
+        blocks = rows.blocks(detector, file, common.names(columns))
+        try:
+            with view or nullcontext() as report.view:
+                report.tell_what_waits()
+                for block in stop.until_asked(blocks):
+                    _take_in(detector, block, report, rows, bad, once)
+                    if save_every is not None and report.rows - keeper.saved >= save_every:
+                        keeper.try_to_keep()
+                    if (once and report.alarms) or (report.unheard and not report.others_listen and not saves):
+                        break
+                else:
+                    rows.ended = not stop.asked
+        except TocsinError:
+            if as_it_goes:
+                keeper.try_to_keep()
+            raise
+        if saves:
+            if report.actions is not None:
+                _finish(report.actions, stop)
+            report.tell_again()
+            keeper.keep()
+        report.summary(interrupted=stop.asked, saved_to=file if saves else None, bad_rows=bad.count, kept_in=bad.file)
+        report.leave()
+    raise typer.Exit(RANG if report.alarms and not exit_zero else 0)
+
+
+def _take_in(detector: Detector, block: Block, report: Report, rows: Rows, bad: BadRows, once: bool) -> None:
+    """Watch these rows; a new run follows each alarm, except where one is enough."""
+    table, position = block.table, 0
+    while position < len(table):
+        try:
+            if len(table) == 1:
+                report.saw_one(detector.update(table))  # several times as fast for a single row
+                position = 1
+            else:
+                outcomes = detector.update_until_alarm(table[position:])
+                report.saw(outcomes)
+                position += len(outcomes)
+        except InputError as error:
+            position = _one_by_one(detector, block, position, error, report, rows, bad)
+        else:
+            bad.good()
+        rows.mark = block.marks[position - 1]
+        if detector.alarm is not None:
+            report.alarm(detector.alarm, detector.run, detector.explain)
             if once:
                 return
             detector.reset()
 
 
-def _blocks(
-    detector: Detector, file: Path, stream: str, columns: list[str] | None, *, follow: bool, from_now: bool
-) -> Iterator[Table]:
-    if not follow:
-        if from_now:
-            raise InputError("--from-now leaves out rows of a file that grows; give --follow too.")
-        size = 1 if stream == reading.STANDARD_INPUT else reading.BLOCK
-        return streams.blocks(detector, file, stream, columns, size)
-    if stream == reading.STANDARD_INPUT:
+def _one_by_one(
+    detector: Detector, block: Block, position: int, error: InputError, report: Report, rows: Rows, bad: BadRows
+) -> int:
+    """Rows up to the one that the detector refuses, or to an alarm; how many of the block are done then."""
+    while position < len(block.table):
+        try:
+            report.saw_one(detector.update(block.table[position : position + 1]))
+        except InputError as own:
+            mark = block.marks[position]
+            bad(BadRow(mark.line if isinstance(mark, Mark) else report.row + 1, "", own, mark))
+            return position + 1
+        bad.good()
+        position += 1
+        rows.mark = block.marks[position - 1]
+        if detector.alarm is not None:
+            return position
+    raise error
+
+
+def _must_make_sense(stream: str, *, follow: bool, from_now: bool, reread: bool) -> None:
+    if from_now and not follow:
+        raise InputError("--from-now leaves out rows of a file that grows; give --follow too.")
+    if from_now and reread:
+        raise InputError("--reread takes in the rows that are there, and --from-now leaves them out; give one of them.")
+    if follow and stream == reading.STANDARD_INPUT:
         raise InputError("--follow is for files that grow; rows from standard input are always taken as they arrive.")
-    if Path(stream).suffix.lower() not in GROWING:
+    if follow and Path(stream).suffix.lower() not in reading.GROWING:
         raise InputError(
-            f"Cannot follow {stream}: its name must end in one of {', '.join(GROWING)}, since only text can be read "
-            "while it is written. Watch it without --follow."
+            f"Cannot follow {stream}: its name must end in one of {', '.join(reading.GROWING)}, since only text can be "
+            "read while it is written. Watch it without --follow."
         )
-    return streams.blocks(detector, file, stream, columns, 1, lines_of(stream, from_now=from_now))
 
 
 def _view(report: Report, wanted: bool | None, *, arriving: bool) -> View | None:
@@ -193,13 +279,8 @@ def _same(alarms: Path, other: Path | str) -> bool:
     return alarms.resolve() == Path(other).resolve()
 
 
-def _appending(file: Path) -> IO[str]:
-    try:
-        return file.open("a", encoding="utf-8")
-    except OSError as error:
-        raise InputError(f"Cannot write --alarms {file}: {error.strerror or error}.") from error
-
-
 def _finish(actions: Actions, stop: Stopper) -> None:
+    if actions.finished:
+        return
     with suppress(KeyboardInterrupt), stop.waiting():
         actions.finish()

@@ -17,11 +17,25 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from tocsin._cli.reading import arrays, text
+from tocsin._cli.reading.lines import OnBad, Source
 from tocsin._cli.reading.selection import BLOCK, Selection
+from tocsin._cli.reading.text import Block
 from tocsin._common.errors import InputError
 from tocsin._data.tables import Table
 
-__all__ = ["BLOCK", "READERS", "STANDARD_INPUT", "Selection", "read_blocks", "read_lines", "read_whole", "source_name"]
+__all__ = [
+    "BLOCK",
+    "GROWING",
+    "READERS",
+    "STANDARD_INPUT",
+    "Block",
+    "Selection",
+    "read_blocks",
+    "read_lines",
+    "read_source",
+    "read_whole",
+    "source_name",
+]
 
 STANDARD_INPUT = "-"
 
@@ -34,6 +48,9 @@ READERS: dict[str, Callable[[str, Selection, int], Iterator[Table]]] = {
     ".parquet": arrays.from_parquet,
     ".feather": arrays.from_feather,
 }
+
+GROWING = (".csv", ".jsonl", ".ndjson")
+"""Files of lines, which can grow."""
 
 ANY = Selection()
 
@@ -53,6 +70,22 @@ def read_blocks(path: str, selection: Selection = ANY, size: int = BLOCK) -> Ite
         yield from READERS[suffix](path, selection, size)
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
+
+
+def read_source(
+    source: Source, selection: Selection, size: int, on_bad: OnBad, *, line_by_line: bool
+) -> Iterator[Block]:
+    """The rows in lines of text, with where each ends: of the format that the source's name tells, or its first line.
+
+    line_by_line: a row of CSV is a line, also where a quote is open. on_bad: what to do with rows that are none.
+    """
+    suffix = Path(source.name).suffix.lower()
+    if suffix == ".csv":
+        read = text.from_csv_lines if line_by_line else text.from_csv_source
+        return read(source, selection, size, on_bad)
+    if suffix in GROWING:
+        return text.from_json_source(source, selection, size, on_bad)
+    return text.from_source(source, selection, size, on_bad)
 
 
 def read_lines(name: str, lines: Iterable[str], selection: Selection = ANY, size: int = BLOCK) -> Iterator[Table]:

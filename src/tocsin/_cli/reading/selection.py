@@ -23,10 +23,12 @@ class Selection:
     columns: names of the columns to read, in this order; all of them by default.
     holds: what each column holds, by name (columns without an entry may hold anything); 'guess' to see it from the
         values; None for numbers without gaps.
+    expects: is called with the names, as soon as they are known, to refuse those that are wrong.
     """
 
     columns: Sequence[str] | None = None
     holds: Mapping[str, Holds] | Literal["guess"] | None = None
+    expects: Callable[[Sequence[str]], None] | None = None
 
     def of(self, column: str) -> Holds | None:
         """What a column must hold; None if that is to be seen from its values."""
@@ -46,6 +48,8 @@ class Selection:
             if names.count(column) != 1:
                 problem = "more than one column" if column in names else "no column"
                 raise InputError(f"{source} has {problem} {column!r}; its columns are {listed(names)}.")
+        if self.expects is not None:
+            self.expects(chosen)
         return [names.index(column) for column in chosen]
 
 

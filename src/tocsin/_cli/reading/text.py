@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import csv
-import io
 import json
-import sys
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import chain, count, islice
 from pathlib import Path
 from typing import NamedTuple
 
 from tocsin._cli.reading.fields import BadValueError, is_word, table_of
+from tocsin._cli.reading.lines import BadRow, OnBad, Source, StandardInput, refuse
 from tocsin._cli.reading.selection import Selection, listed
 from tocsin._common.errors import InputError, Option
 from tocsin._data.tables import Table, numbered
@@ -19,100 +18,158 @@ from tocsin._data.tables.words import Field
 
 
 class Row(NamedTuple):
-    """Names of columns, their fields, and the line that they are on."""
+    """Names of columns, their fields, and where they are: number of the row, line, its text, and where it ends.
+
+    trouble: why it is no row.
+    """
 
     names: tuple[str, ...]
     fields: Sequence[Field]
+    number: int
     line: int
+    text: str
+    mark: object
+    trouble: InputError | None = None
 
 
-class _Lines:
-    """The lines of a text that are not blank; `number` is that of the latest, blank ones counted."""
+class Block(NamedTuple):
+    """Rows, and where each ends."""
 
-    def __init__(self, name: str, file: Iterable[str]) -> None:
-        self.name, self.number, self._file = name, 0, iter(file)
-
-    def __iter__(self) -> Iterator[str]:
-        return self
-
-    def __next__(self) -> str:
-        while True:
-            line = next(self._file)
-            self.number += 1
-            if line.strip():
-                return line
-
-    def at(self, row: int) -> str:
-        return _at(self.name, row, self.number)
+    table: Table
+    marks: Sequence[object]
 
 
-def _at(name: str, row: int, line: int) -> str:
-    return f"{name}, row {row} (line {line})"
+def from_source(source: Source, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
+    """CSV or JSON lines, whichever the first line is; a row is a line."""
+    first = list(islice(source, 1))
+    everything = chain(first, source)
+    if source.named is None and first and is_json(first[0]):
+        rows = _json_rows(source, everything, selection)
+    else:
+        rows = _csv_rows(source, _line_by_line(everything, _delimiter(first)), selection)
+    yield from _grouped(source.name, rows, selection, size, on_bad)
+
+
+def from_csv_source(source: Source, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
+    """CSV in which quoted fields may span lines."""
+    first = list(islice(source, 1))
+    records = csv.reader(chain(first, source), delimiter=_delimiter(first), strict=True)
+    yield from _grouped(source.name, _csv_rows(source, records, selection), selection, size, on_bad)
+
+
+def from_csv_lines(source: Source, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
+    """CSV in which a row is a line."""
+    first = list(islice(source, 1))
+    records = _line_by_line(chain(first, source), _delimiter(first))
+    yield from _grouped(source.name, _csv_rows(source, records, selection), selection, size, on_bad)
+
+
+def from_json_source(source: Source, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
+    """Objects or arrays."""
+    yield from _grouped(source.name, _json_rows(source, source, selection), selection, size, on_bad)
+
+
+def from_lines(name: str, lines: Iterable[str], selection: Selection, size: int) -> Iterator[Table]:
+    """CSV or JSON lines, whichever the first line is."""
+    return (block.table for block in from_source(Source(name, lines), selection, size))
 
 
 def from_standard_input(name: str, selection: Selection, size: int) -> Iterator[Table]:
     """Rows as they arrive."""
-    if isinstance(sys.stdin, io.TextIOWrapper):
-        sys.stdin.reconfigure(encoding="utf-8-sig", errors="backslashreplace")
-    yield from from_lines(name, sys.stdin, selection, size)
-
-
-def from_lines(name: str, lines: Iterable[str], selection: Selection, size: int) -> Iterator[Table]:
-    """CSV or JSON lines, whichever the first line is; a row is a line."""
-    numbered_lines = _Lines(name, lines)
-    first = list(islice(numbered_lines, 1))
-    everything = chain(first, numbered_lines)
-    if first and first[0].lstrip().startswith(("{", "[")):
-        yield from _grouped(name, _json_rows(numbered_lines, everything, selection), selection, size)
-    else:
-        records = _line_by_line(everything, _delimiter(first))
-        yield from _grouped(name, _csv_rows(numbered_lines, records, selection), selection, size)
+    return (block.table for block in from_source(StandardInput(name), selection, size))
 
 
 def from_csv(path: str, selection: Selection, size: int) -> Iterator[Table]:
     """A file in which quoted fields may span lines."""
     with Path(path).open(encoding="utf-8-sig", errors="backslashreplace", newline="") as file:
-        lines = _Lines(path, file)
-        first = list(islice(lines, 1))
-        records = csv.reader(chain(first, lines), delimiter=_delimiter(first), strict=True)
-        yield from _grouped(path, _csv_rows(lines, records, selection), selection, size)
+        for block in from_csv_source(Source(path, file), selection, size):
+            yield block.table
 
 
 def from_json_lines(path: str, selection: Selection, size: int) -> Iterator[Table]:
     """A file of objects or arrays."""
     with Path(path).open(encoding="utf-8-sig", errors="backslashreplace") as file:
-        lines = _Lines(path, file)
-        yield from _grouped(path, _json_rows(lines, lines, selection), selection, size)
+        for block in from_json_source(Source(path, file), selection, size):
+            yield block.table
+
+
+def is_json(line: str) -> bool:
+    """Whether a first line is an object or an array, and not CSV."""
+    return line.lstrip().startswith(("{", "["))
+
+
+def has_names(line: str) -> bool:
+    """Whether a first line of CSV has the names of columns: a field that is none of the values that columns hold."""
+    try:
+        record = next(csv.reader(line.splitlines(keepends=True), delimiter=_delimiter([line]), strict=True), [])
+    except csv.Error:
+        return False
+    return any(map(is_word, record))
 
 
 def _delimiter(first: list[str]) -> str:
     return next((mark for mark in ",;\t" if any(mark in line for line in first)), ",")
 
 
-def _line_by_line(lines: Iterable[str], delimiter: str) -> Iterator[list[str]]:
+class _line_by_line(Iterator[list[str]]):  # noqa: N801
     """A record per line: a stray quote must not swallow the lines that follow it in a live stream."""
-    for line in lines:
-        yield from csv.reader([line], delimiter=delimiter, strict=True)
+
+    def __init__(self, lines: Iterable[str], delimiter: str) -> None:
+        self._lines, self._delimiter = iter(lines), delimiter
+
+    def __next__(self) -> list[str]:
+        return next(csv.reader([next(self._lines)], delimiter=self._delimiter, strict=True))
 
 
-def _csv_rows(lines: _Lines, records: Iterator[list[str]], selection: Selection) -> Iterator[Row]:
+def _csv_rows(source: Source, records: Iterator[list[str]], selection: Selection) -> Iterator[Row]:
     try:
         first = next(records, None)
-        if first is None:
-            return
-        names = numbered(len(first))
-        if any(map(is_word, first)):
-            names = _header(lines.name, first, selection)
-        else:
-            records = chain([first], records)
-        positions = selection.positions(lines.name, names)
-        chosen = tuple(names[i] for i in positions)
-        for row, record in enumerate(records, 1):
-            if len(record) != len(names):
-                raise InputError(f"{lines.at(row)} has {len(record)} fields, the first row {len(names)}. Mend the row.")
-            yield Row(chosen, [record[i] for i in positions], lines.number)
     except csv.Error as error:
-        raise InputError(f"{lines.name}, line {lines.number}, is not CSV: {error}. Mend the line.") from error
+        raise _not_csv(source, error) from error
+    if first is None:
+        return
+    names = numbered(len(first))
+    if any(map(is_word, first)) if source.named is None else source.named:
+        names = _header(source.name, first, selection)
+    else:
+        records = _Again(first, records)
+    positions = selection.positions(source.name, names)
+    chosen = tuple(names[i] for i in positions)
+    for number in count(source.row + 1):
+        fields: list[str] = []
+        trouble = None
+        try:
+            record = next(records, None)
+            if record is None:
+                return
+            if len(record) == len(names):
+                fields = [record[i] for i in positions]
+            else:
+                at = _at(source.name, number, source.number)
+                trouble = InputError(f"{at} has {len(record)} fields, the first row {len(names)}. Mend the row.")
+        except csv.Error as error:
+            trouble = _not_csv(source, error)
+        yield Row(chosen, fields, number, source.number, source.text, source.mark, trouble)
+
+
+class _Again(Iterator[list[str]]):
+    """A record that was looked at, and those after it; unlike a chain, it survives an error."""
+
+    def __init__(self, first: list[str], rest: Iterator[list[str]]) -> None:
+        self._first: list[str] | None = first
+        self._rest = rest
+
+    def __next__(self) -> list[str]:
+        first, self._first = self._first, None
+        return next(self._rest) if first is None else first
+
+
+def _not_csv(source: Source, error: csv.Error) -> InputError:
+    return InputError(f"{source.name}, line {source.number}, is not CSV: {error}. Mend the line.")
+
+
+def _at(name: str, row: int, line: int) -> str:
+    return f"{name}, row {row} (line {line})"
 
 
 def _header(name: str, fields: list[str], selection: Selection) -> tuple[str, ...]:
@@ -126,25 +183,30 @@ def _header(name: str, fields: list[str], selection: Selection) -> tuple[str, ..
     return names
 
 
-def _json_rows(lines: _Lines, texts: Iterable[str], selection: Selection) -> Iterator[Row]:
-    names: tuple[str, ...] = ()
+def _json_rows(source: Source, texts: Iterable[str], selection: Selection) -> Iterator[Row]:
+    names: tuple[str, ...] | None = None
     chosen: tuple[str, ...] = ()
-    for row, text in enumerate(texts, 1):
+    for number, text in enumerate(texts, source.row + 1):
+        at = _at(source.name, number, source.number)
+        trouble, fields = None, list[Field]()
         try:
             parsed = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise InputError(f"{lines.at(row)} is not JSON: {error}. A line must be an object or an array.") from error
-        record = parsed if isinstance(parsed, dict) else _unnamed(parsed)
-        if row == 1:
-            names = tuple(record)
-            chosen = tuple(names[i] for i in selection.positions(lines.name, names))
-        if not (record.keys() == set(names) if selection.columns is None else record.keys() >= set(chosen)):
-            raise InputError(
-                f"{lines.at(row)} has the columns {listed(record)}, and the first row has {listed(names)}. "
-                "Mend the row, or choose columns that all rows have: ",
-                Option("columns", ...),
-            )
-        yield Row(chosen, [record[name] for name in chosen], lines.number)
+            trouble = InputError(f"{at} is not JSON: {error}. A line must be an object or an array.")
+        else:
+            record = parsed if isinstance(parsed, dict) else _unnamed(parsed)
+            if names is None:
+                names = tuple(record)
+                chosen = tuple(names[i] for i in selection.positions(source.name, names))
+            if record.keys() == set(names) if selection.columns is None else record.keys() >= set(chosen):
+                fields = [record[name] for name in chosen]
+            else:
+                trouble = InputError(
+                    f"{at} has the columns {listed(record)}, and the first row has {listed(names)}. "
+                    "Mend the row, or choose columns that all rows have: ",
+                    Option("columns", ...),
+                )
+        yield Row(chosen, fields, number, source.number, source.text, source.mark, trouble)
 
 
 def _unnamed(parsed: Field) -> dict[str, Field]:
@@ -152,32 +214,43 @@ def _unnamed(parsed: Field) -> dict[str, Field]:
     return dict(zip(numbered(len(values)), values, strict=True))
 
 
-def _grouped(name: str, rows: Iterator[Row], selection: Selection, size: int) -> Iterator[Table]:
-    """Rows in tables of `size`; where a row is bad, those before it come first, and then its error."""
+def _grouped(name: str, rows: Iterator[Row], selection: Selection, size: int, on_bad: OnBad) -> Iterator[Block]:
+    """Rows in blocks of `size`; where a row is bad, those before it come first, and then it is `on_bad`'s."""
     trouble: InputError | None = None
-    done, more = 0, True
+    more = True
     while more:
         group: list[Row] = []
         try:
-            while len(group) < size:
+            while len(group) < size and (not group or group[-1].trouble is None):
                 group.append(next(rows))
         except StopIteration:
             more = False
         except InputError as error:
             more, trouble = False, error
-        if not group:
-            break
-
-        def at(i: int, group: list[Row] = group, done: int = done) -> str:
-            return _at(name, done + i + 1, group[i].line)
-
-        fields = [row.fields for row in group]
-        try:
-            yield table_of(group[0].names, fields, selection, at)
-        except BadValueError as error:
-            if error.row:
-                yield table_of(group[0].names, fields[: error.row], selection, at)
-            raise InputError(*error.parts) from None
-        done += len(group)
+        bad = group.pop() if group and group[-1].trouble is not None else None
+        yield from _blocks(name, group, selection, on_bad)
+        if bad is not None and bad.trouble is not None:
+            on_bad(BadRow(bad.line, bad.text, bad.trouble, bad.mark))
     if trouble is not None:
         raise trouble
+
+
+def _blocks(name: str, group: list[Row], selection: Selection, on_bad: OnBad) -> Iterator[Block]:
+    while group:
+
+        def at(i: int, group: list[Row] = group) -> str:
+            return _at(name, group[i].number, group[i].line)
+
+        good = len(group)
+        try:
+            table = table_of(group[0].names, [row.fields for row in group], selection, at)
+        except BadValueError as error:
+            good, trouble = error.row, InputError(*error.parts)
+            if good:
+                table = table_of(group[0].names, [row.fields for row in group[:good]], selection, at)
+        if good:
+            yield Block(table, [row.mark for row in group[:good]])
+        if good < len(group):
+            bad = group[good]
+            on_bad(BadRow(bad.line, bad.text, trouble, bad.mark))
+        group = group[good + 1 :]

@@ -1,0 +1,99 @@
+"""What a watch keeps in its detector's file: where it was in which streams, and alarms that are still to be told."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from tocsin._cli.outbox import Outbox
+from tocsin._cli.places import Place
+from tocsin._cli.rows import Rows
+from tocsin._cli.telling import Report
+from tocsin._common.errors import InputError, StorageError
+from tocsin._detector import storage
+from tocsin._detector.base import content_of
+from tocsin._detector.detector import Detector
+
+MOST_PLACES = 16
+"""Streams whose places are kept: the latest."""
+
+KEY = "source"
+"""Under which a file holds it, beside the detector, which knows nothing of it."""
+
+
+class Kept:
+    """Read from a detector's file, and written back with the detector, in one piece."""
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        found: dict[str, Any] = storage.read(file, Detector.__name__).get(KEY, {})
+        self._places = [Place(**parts) for parts in found.get("places", ())]
+        self.waiting: list[Any] = found.get("waiting", [])
+
+    def place_of(self, stream: str) -> Place | None:
+        """Where a watch of this stream was."""
+        name = str(Path(stream).absolute())
+        return next((place for place in self._places if place.path == name), None)
+
+    def write(self, detector: Detector, place: Place | None, outbox: Outbox) -> None:
+        """All of it, whole or not at all."""
+        if place is not None:
+            others = [other for other in self._places if other.path != place.path]
+            self._places = [*others, place][-MOST_PLACES:]
+        content = {"places": [asdict(own) for own in self._places], "waiting": outbox.parts()}
+        storage.write(self._file, {**content_of(detector), KEY: content})
+
+
+class Keeper:
+    """Writes what a watch keeps, as it is now. saved: rows of this watch that the file knows of."""
+
+    def __init__(self, kept: Kept, detector: Detector, rows: Rows, report: Report) -> None:
+        self._kept, self._detector, self._rows, self._report = kept, detector, rows, report
+        self.saved = 0
+
+    def keep(self) -> None:
+        """Write it."""
+        taken = self._report.rows
+        self._kept.write(self._detector, self._rows.place(taken), self._report.outbox)
+        self.saved = taken
+
+    def try_to_keep(self) -> None:
+        """The same on the way: the watch goes on without, and tells."""
+        try:
+            self.keep()
+        except StorageError as error:
+            self._report.tell(f"tocsin: The state is not saved, and is tried again: {error}")
+
+
+@contextmanager
+def locked(file: Path) -> Iterator[None]:
+    """Refuse if another watch keeps its state in this file: one of them would undo what the other wrote."""
+    try:
+        import fcntl
+    except ImportError:  # no such locks on this system
+        yield
+        return
+    target = file.resolve()
+    path = target.with_name(f".{target.name}.lock")
+    while True:
+        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
+                break
+        except BlockingIOError:
+            os.close(descriptor)
+            raise InputError(
+                f"Another watch keeps its state in {file}, and each would undo what the other wrote. Wait for its end, "
+                "leave --save-state out, or give this one a copy of the file."
+            ) from None
+        os.close(descriptor)  # whoever had it has just removed it
+    try:
+        yield
+    finally:
+        path.unlink(missing_ok=True)
+        os.close(descriptor)

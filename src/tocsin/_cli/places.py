@@ -1,0 +1,159 @@
+"""Where in which file a watch was, and which file that is now that logs may have been rotated."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+from typing import NamedTuple
+
+from tocsin._common.errors import TocsinError
+
+PRINT = 1024
+"""Bytes at the beginning of a file, and before a place in it, by which it is known again."""
+
+SURE = 1024
+"""Bytes from which on two files that begin alike are the same one, written anew."""
+
+
+class PlaceLostError(TocsinError):
+    """Whether rows were lost, or which ones are new, cannot be known."""
+
+
+def lost(why: str) -> PlaceLostError:
+    """The error, with what can be done."""
+    return PlaceLostError(
+        f"{why} Rows may have been lost, and which are new cannot be known. Give --reread to take in all that is there "
+        "now, or --from-now (with --follow) for what comes from now on."
+    )
+
+
+@dataclass(frozen=True)
+class Place:
+    """What was taken in of a stream: all of a file up to here, and all of those that had its name before.
+
+    path: the stream's name.  offset, line: bytes and lines of the file.  rows: observations of the whole stream.
+    header: the line that names the columns; None if there is none.  begun: whether that is known yet.
+    head, tail: hashes of the file's first bytes, and of those before the offset.  whole: whether it ended there.
+    For files that are not lines of text `offset` is their size, and `line` the rows taken.
+    """
+
+    path: str
+    inode: int
+    offset: int
+    line: int
+    rows: int
+    header: str | None
+    begun: bool
+    head: str
+    tail: str
+    whole: bool
+
+
+def printed(data: bytes) -> str:
+    """A hash."""
+    return hashlib.sha256(data).hexdigest()[:32]
+
+
+class Sibling(NamedTuple):
+    """A file in the folder of a stream."""
+
+    path: Path
+    inode: int
+    size: int
+    written: int
+
+
+class Folder:
+    """The files that may have had a stream's name before: those whose names begin like it."""
+
+    def __init__(self, path: str) -> None:
+        self.path = Path(path).absolute()
+        self.files = self._look()
+        # A rotation renames several files: what is seen twice is no state in between.
+        while (again := self._look()) != self.files:
+            self.files = again
+
+    def _look(self) -> list[Sibling]:
+        stem, found = self.path.name.removesuffix(self.path.suffix), []
+        with os.scandir(self.path.parent) as entries:
+            for entry in entries:
+                if entry.name.startswith(stem) and entry.is_file():
+                    try:
+                        seen = entry.stat()
+                    except FileNotFoundError:
+                        continue
+                    found.append(Sibling(Path(entry.path), seen.st_ino, seen.st_size, seen.st_mtime_ns))
+        return sorted(found)
+
+    @property
+    def own(self) -> Sibling | None:
+        """The file that has the name now."""
+        return next((file for file in self.files if file.path.name == self.path.name), None)
+
+    def others(self) -> list[Sibling]:
+        """The rest, latest first."""
+        return sorted((file for file in self.files if file != self.own), key=lambda file: -file.written)
+
+    def after(self, file: Sibling | None, written: int) -> list[Sibling] | None:
+        """Files that took the name after this one, oldest first; None if some may be gone.
+
+        file: None if it has gone.  written: when it was last.
+        """
+        number = _numbered(self.path.name)
+        current = [self.own] if self.own is not None else []
+        if file is None:
+            newer = [other for other in self.others() if number.fullmatch(other.path.name) and other.written > written]
+            return None if newer else current
+        if file == self.own:
+            return []
+        found = number.fullmatch(file.path.name)
+        if found is not None:
+            between = {int(own[1]): other for other in self.files if (own := number.fullmatch(other.path.name))}
+            numbers = [i for i in between if i < int(found[1])]
+            first = min(between)  # some count from 0
+            if sorted(numbers) != list(range(first, int(found[1]))) or first > 1:
+                return None
+            return [between[i] for i in sorted(numbers, reverse=True)] + current
+        alike = re.compile(re.sub(r"\d+", lambda _: r"\\d+", re.escape(file.path.name)))
+        dated = [other for other in self.others() if alike.fullmatch(other.path.name) and other != file]
+        later = [other for other in dated if (other.written, other.path.name) > (file.written, file.path.name)]
+        return sorted(later, key=lambda other: (other.written, other.path.name)) + current
+
+
+def _numbered(name: str) -> re.Pattern[str]:
+    return re.compile(re.escape(name) + r"\.(\d{1,4})")
+
+
+def holds(path: Path, place: Place) -> bool:
+    """Whether a file still has what was taken in of it."""
+    try:
+        with FileIO(path) as file:
+            if os.fstat(file.fileno()).st_size < place.offset:
+                return False
+            head = piece(file, 0, min(PRINT, place.offset))
+            tail = piece(file, max(place.offset - PRINT, 0), min(PRINT, place.offset))
+            return printed(head) == place.head and printed(tail) == place.tail
+    except OSError:
+        return False
+
+
+def piece(file: FileIO, offset: int, size: int) -> bytes:
+    """Bytes of a file; fewer at its end."""
+    file.seek(offset)
+    return file.read(size)
+
+
+def found_again(place: Place, folder: Folder) -> Sibling | None:
+    """The file that a place is in, under whatever name: by its number and content, or by its content alone."""
+    own = folder.own
+    candidates = [*([own] if own is not None else []), *folder.others()]
+    same = [file for file in candidates if file.inode == place.inode and holds(file.path, place)]
+    if same:
+        return same[0]
+    if place.offset <= len((place.header or "").encode()):
+        return None  # a header alone tells no file from the next
+    return next((file for file in candidates if holds(file.path, place)), None)

@@ -1,0 +1,104 @@
+"""The rows of a stream from where a watch was, and where in it they end."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from io import FileIO
+from pathlib import Path
+
+from tocsin._cli import reading, streams
+from tocsin._cli.bad_rows import BadRows
+from tocsin._cli.following import Followed
+from tocsin._cli.places import PRINT, Place, holds, lost, piece, printed
+from tocsin._cli.reading import Block
+from tocsin._cli.reading.lines import BadRow, Source, StandardInput
+from tocsin._detector.detector import Detector
+
+
+class Rows:
+    """A stream that is watched: standard input, a file of lines that may grow, or any other file.
+
+    place: where a watch was in it.  before: rows that were taken in then.  mark: where the latest row ends that was
+    taken in.  ended: whether there are no more.
+    """
+
+    def __init__(
+        self,
+        stream: str,
+        place: Place | None,
+        bad: BadRows,
+        tell: Callable[[str], None],
+        *,
+        follow: bool,
+        from_now: bool,
+    ) -> None:
+        self._stream, self._place, self._bad, self._follow = stream, place, bad, follow
+        self.mark: object = None
+        self.ended = False
+        self._skipped = 0
+        self._source: Source | None = None
+        suffix = Path(stream).suffix.lower()
+        if stream == reading.STANDARD_INPUT:
+            self._source = StandardInput(reading.source_name(stream), self._on_bad)
+        elif suffix in reading.GROWING:
+            self._source = Followed(
+                stream,
+                place=place,
+                waits=follow,
+                as_json=suffix != ".csv",
+                from_now=from_now,
+                on_bad=self._on_bad,
+                tell=lambda text: tell(f"tocsin: {text}"),
+            )
+        elif place is not None:
+            self._skipped = _rows_to_skip(stream, place)
+        self.before = self._source.row if self._source is not None else self._skipped
+        if not self.before:
+            self._place = None  # a place in another file of its name
+
+    def blocks(self, detector: Detector, file: Path, columns: list[str] | None) -> Iterator[Block]:
+        """The rows, in blocks as large as may be waited for."""
+        one = self._follow or self._stream == reading.STANDARD_INPUT
+        size = 1 if one else reading.BLOCK
+        skipped = self._skipped
+        for block in streams.marked_blocks(
+            detector, file, self._stream, columns, size, self._source, self._on_bad, line_by_line=one
+        ):
+            if skipped < len(block.table):
+                yield Block(block.table[skipped:], block.marks[skipped:]) if skipped else block
+            skipped = max(skipped - len(block.table), 0)
+
+    def place(self, rows: int) -> Place | None:
+        """Where it is now, after so many rows of this watch; None if that cannot be told."""
+        if self.mark is None:
+            return None if self._place is None else replace(self._place, whole=self.ended)
+        if isinstance(self._source, Followed):
+            return self._source.place(self.mark, self.before + rows, self.ended)
+        return _place_of_file(self._stream, self.before + rows, self.ended) if self._source is None else None
+
+    def close(self) -> None:
+        """Let the file go."""
+        if isinstance(self._source, Followed):
+            self._source.close()
+
+    def _on_bad(self, bad: BadRow) -> None:
+        self._bad(bad)
+        self.mark = bad.mark or self.mark
+
+
+def _place_of_file(path: str, rows: int, whole: bool) -> Place:
+    with FileIO(path) as file:
+        found = os.fstat(file.fileno())
+        head, tail = piece(file, 0, PRINT), piece(file, max(found.st_size - PRINT, 0), PRINT)
+    name = str(Path(path).absolute())
+    return Place(name, found.st_ino, found.st_size, rows, rows, None, True, printed(head), printed(tail), whole)
+
+
+def _rows_to_skip(path: str, place: Place) -> int:
+    if Path(path).exists() and Path(path).stat().st_size == place.offset and holds(Path(path), place):
+        return place.rows
+    if not place.whole:
+        raise lost(f"{path} is not what it was when {place.rows:,} of its rows were watched, and the rest was not.")
+    return 0  # another file, under the name of one that was watched to its end
