@@ -27,7 +27,8 @@ from tocsin import Detector
 from tocsin._compute.arrays import Float64Array
 
 ROWS, EVERY, LOST, PATIENCE = 160, 10, 3, 20.0
-"""Rows of a stream, those between two saves, the exit status that says so if they may be lost, and seconds until a watch must have seen them."""
+"""Rows of a stream, those between two saves, the exit status that says so if they may be lost, and seconds until a
+watch must have seen them."""
 
 ROTATIONS = ("none", "rename", "rename twice", "dated", "copy and truncate", "copy and truncate twice", "put aside")
 KILLS = ("none", "one", "three")

@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from tocsin._cli.outbox import MOST as MOST_WAITING
 from tocsin._cli.outbox import Outbox
 from tocsin._cli.places import Place
 from tocsin._cli.rows import Rows
@@ -17,6 +18,7 @@ from tocsin._common.errors import InputError, StorageError
 from tocsin._detector import storage
 from tocsin._detector.base import content_of
 from tocsin._detector.detector import Detector
+from tocsin._detector.schema import Many, Maybe, Record, Whole, must, text, truth
 
 MOST_PLACES = 16
 """Streams whose places are kept: the latest."""
@@ -25,12 +27,42 @@ KEY = "source"
 """Under which a file holds it, beside the detector, which knows nothing of it."""
 
 
+PLACE = Record(
+    {
+        "path": text,
+        "inode": Whole(most=2**64),
+        "offset": Whole(),
+        "line": Whole(),
+        "rows": Whole(),
+        "header": Maybe(text),
+        "begun": truth,
+        "head": text,
+        "tail": text,
+        "whole": truth,
+    }
+)
+
+
+def _an_alarm(value: object, at: str) -> None:
+    """It is told as it is; its name must be one."""
+    must(isinstance(value, dict) and isinstance(value.get("id"), str), at, value, "an alarm with an id")
+
+
+SOURCE = Record(
+    {
+        "places": Many(PLACE, most=MOST_PLACES),
+        "waiting": Many(Record({"alarm": _an_alarm, "ways": Many(text)}), most=MOST_WAITING),
+    }
+)
+
+
 class Kept:
     """Read from a detector's file, and written back with the detector, in one piece."""
 
     def __init__(self, file: Path) -> None:
         self._file = file
-        found: dict[str, Any] = storage.read(file, Detector.__name__).get(KEY, {})
+        content = storage.read(file, Detector.__name__)
+        found: dict[str, Any] = content.part(KEY, SOURCE) if KEY in content else {}
         self._places = [Place(**parts) for parts in found.get("places", ())]
         self.waiting: list[Any] = found.get("waiting", [])
 

@@ -80,9 +80,8 @@ class Content:
                 self._decoded[key] = self._decode(self._description[key], key)
         return self._decoded[key]
 
-    def get(self, key: str, default: Any) -> Any:
-        """What may be missing."""
-        return self[key] if key in self._description else default
+    def __contains__(self, key: str) -> bool:
+        return key in self._description
 
     def part(self, key: str, rule: Rule) -> Any:
         """What a file holds by this name, if it keeps the rule."""
