@@ -66,7 +66,7 @@ class Sizes:
         """Up to so many points; none of them may be an empty list, whatever points are."""
 
         def rule(value: Any, at: str) -> None:
-            if isinstance(value, list | np.ndarray) and len(value) == 0:
+            if (isinstance(value, list) and not value) or (isinstance(value, np.ndarray) and value.shape[:1] == (0,)):
                 return
             self.rows(None)(value, at)
             must(len(value) <= most, at, len(value), f"at most {most} points")

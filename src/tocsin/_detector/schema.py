@@ -18,6 +18,9 @@ LARGEST = 1e300
 MOST = 2**62
 """No count is larger: one more fits into 64 bits."""
 
+EXACT = 2**53
+"""No whole number that stands for a number is larger: compiled code takes none beyond 64 bits."""
+
 Rule = Callable[[Any, str], None]
 
 
@@ -46,7 +49,7 @@ class Number:
 
     def __call__(self, value: object, at: str) -> None:
         if isinstance(value, int | float) and not isinstance(value, bool):
-            if self.least <= value <= self.most:
+            if self.least <= value <= self.most and (isinstance(value, float) or abs(value) <= EXACT):
                 return
             if isinstance(value, float) and ((self.nan and value != value) or (self.infinite and value == math.inf)):
                 return

@@ -25,7 +25,7 @@ from tocsin._common.errors import InputError, StorageError
 from tocsin._common.files import replacing
 from tocsin._detector.archive import DESCRIPTION, MOST_MEMBERS, members, must_be_modest, must_be_stored, read_array
 from tocsin._detector.declared import FIELDS, made
-from tocsin._detector.schema import Rule, Wrong
+from tocsin._detector.schema import Rule, Whole, Wrong
 
 VERSION = 5
 
@@ -204,7 +204,8 @@ def _described(description: Any, path: str | os.PathLike[str]) -> dict[str, Any]
     """The description, as this version has it."""
     if not isinstance(description, dict) or description.get("format") != "tocsin":
         raise KeyError("format")
-    version = int(description["version"])
+    version = description["version"]
+    Whole(0, 2**31)(version, "version")
     if version > VERSION:
         raise StorageError(
             f"{path} was written in version {version} of the file format, and this Tocsin reads up to {VERSION}. "
@@ -214,7 +215,7 @@ def _described(description: Any, path: str | os.PathLike[str]) -> dict[str, Any]
         _from_version_3(description)
     if description["version"] == 4:
         _from_version_4(description)
-    if int(description["version"]) < VERSION:
+    if description["version"] < VERSION:
         raise StorageError(
             f"{path} was written by an earlier Tocsin, in version {version} of the file format, "
             f"and this one reads version {VERSION}. Fit the detector again."
