@@ -137,7 +137,7 @@ def windows_given(window: object) -> tuple[int, ...]:
     windows = [int(value) for value in values if is_whole(value, 2) and value < MOST]
     if len(windows) < len(values):
         raise InputError(
-            Option("window", window if not is_number(window) or is_finite(window) else ...),
+            Option("window", _in_short(window)),
             ": a window is a whole number of observations, at least 2 (a spread needs two).",
         )
     if not windows or len(set(windows)) < len(windows):
@@ -258,7 +258,7 @@ def positive_integer(name: str, value: object) -> int | None:
         return None
     if not (is_whole(value, 1) and value < MOST):
         raise InputError(
-            Option(name, value if is_finite(value) else ...),
+            Option(name, _in_short(value)),
             " must be a whole number from 1 on; leave it out to have it chosen.",
         )
     return int(value)
@@ -269,9 +269,16 @@ def _number(name: str, value: object) -> float:
         raise InputError(Option(name, value), f" is a {type(value).__name__}; it must be a number.")
     if not (isinstance(value, float | np.floating) or is_finite(value)):
         raise InputError(
-            Option(name, Code(f"a number of {len(str(abs(value)))} digits")), " is more than numbers reach; give less."
+            Option(name, _in_short(value)), " is more than numbers reach; it must be less than 1e308 either way."
         )
     return float(value)
+
+
+def _in_short(value: object) -> object:
+    """As a message shows it: of whole numbers that fill pages, how long they are."""
+    if isinstance(value, int) and abs(value) >= MOST:
+        return Code(f"(a number of {len(str(abs(value)))} digits)")
+    return value
 
 
 def _numbers(values: object) -> Float64Array:
