@@ -41,6 +41,7 @@ def command(
     stream: Annotated[str | None, Stream] = None,
     columns: Annotated[str | None, common.COLUMNS] = None,
     plot: Annotated[Path | None, Plot] = None,
+    force: Annotated[bool, common.FORCE] = False,
     as_json: Annotated[bool, common.JSON] = False,
 ) -> None:
     """Tell what a detector promises, on what grounds, and whether it keeps to it.
@@ -57,7 +58,7 @@ def command(
     """
     if plot is not None:
         require_matplotlib()
-        common.must_be_writable(plot)
+        common.must_be_free(plot, force)
         if plot.suffix not in (".png", ".svg", ".pdf"):
             raise InputError(f"--plot {plot}: must end in .png, .svg or .pdf.")
     if columns is not None and stream is None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import typer
@@ -56,6 +57,16 @@ def short_errors(flags: Mapping[str, str] = FLAGS) -> Iterator[None]:
         told = error.told(partial(spelled, flags=flags)) if isinstance(error, TocsinError) else str(error)
         typer.echo(clean(f"tocsin: {told}"), err=True)
         raise typer.Exit(LOST if isinstance(error, PlaceLostError) else TROUBLE) from error
+
+
+FORCE = typer.Option("--force", help="Write over a file that is there already.")
+
+
+def must_be_free(file: Path, force: bool) -> None:
+    """Refuse a file that cannot be written, or that is there and would be lost."""
+    must_be_writable(file)
+    if file.exists() and not force:
+        raise InputError(f"{file} is there already, and would be lost. Name another file, or give --force.")
 
 
 def names(text: str | None) -> list[str] | None:

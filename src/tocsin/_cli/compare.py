@@ -41,6 +41,7 @@ def command(
     columns: Annotated[str | None, common.COLUMNS] = None,
     kinds: Annotated[str | None, Kinds] = None,
     plot: Annotated[Path | None, Plot] = None,
+    force: Annotated[bool, common.FORCE] = False,
     seed: Annotated[int | None, Seed] = None,
     as_json: Annotated[bool, common.JSON] = False,
 ) -> None:
@@ -59,7 +60,7 @@ def command(
     """
     if plot is not None:
         require_matplotlib()
-        common.must_be_writable(plot)
+        common.must_be_free(plot, force)
         if plot.suffix not in (".png", ".svg", ".pdf"):
             raise InputError(f"--plot {plot}: must end in .png, .svg or .pdf.")
     if reference == batch == reading.STANDARD_INPUT:

@@ -44,7 +44,7 @@ Files = typer.Option("--files", metavar="FOLDER", help="Write the data there: re
 
 
 @common.short_errors()
-def command(files: Annotated[Path | None, Files] = None) -> None:
+def command(files: Annotated[Path | None, Files] = None, force: Annotated[bool, common.FORCE] = False) -> None:
     """Show on an example what Tocsin does, in seconds.
 
     A pump's flow and pressure rise and fall together, until a valve sticks and they no longer do. Each on its own looks
@@ -58,7 +58,7 @@ def command(files: Annotated[Path | None, Files] = None) -> None:
     reference = _pump(rng, REFERENCE, together=0.9)
     stream = np.concatenate([_pump(rng, BEFORE, together=0.9), _pump(rng, AFTER, together=0.0)])
     if files is not None:
-        _write(files, {"reference": reference, "stream": stream, "quiet": _pump(rng, QUIET, together=0.9)})
+        _write(files, {"reference": reference, "stream": stream, "quiet": _pump(rng, QUIET, together=0.9)}, force)
         return
 
     out = common.console()
@@ -108,11 +108,12 @@ def _pump(rng: np.random.Generator, count: int, together: float) -> Float64Array
     return np.column_stack([50 + 4 * flow, 20 + 3 * pressure])
 
 
-def _write(folder: Path, tables: dict[str, Float64Array]) -> None:
+def _write(folder: Path, tables: dict[str, Float64Array], force: bool) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    for name in tables:
+        common.must_be_free(folder / f"{name}.csv", force)  # all of them, or nothing is written
     for name, rows in tables.items():
         file = folder / f"{name}.csv"
-        common.must_be_writable(file)
         np.savetxt(file, rows, fmt="%.4f", delimiter=",", header="flow,pressure", comments="")
         typer.echo(f"{file}: {counted(len(rows), 'row')}")
     typer.echo(f"The change comes after observation {BEFORE} of the stream.")

@@ -14,7 +14,7 @@ import typer
 from tocsin._calibration.plan import Mode
 from tocsin._cli import common, describe, reading
 from tocsin._cli.spelling import spelled
-from tocsin._common.errors import InputError, ReferenceWarning
+from tocsin._common.errors import InputError, ReferenceWarning, TocsinError
 from tocsin._common.wording import counted
 from tocsin._compute import Backend
 from tocsin._compute.arrays import Array
@@ -104,6 +104,7 @@ def command(
     cluster: Annotated[str | None, common.CLUSTER] = None,
     backend: Annotated[Backend, common.BACKEND] = "auto",
     device: Annotated[str | None, common.DEVICE] = None,
+    force: Annotated[bool, common.FORCE] = False,
     as_json: Annotated[bool, common.JSON] = False,
 ) -> None:
     """Learn what normal looks like, and set the thresholds.
@@ -123,6 +124,8 @@ def command(
     common.must_be_writable(output)
     if output.exists() and reference != reading.STANDARD_INPUT and output.samefile(reference):
         raise InputError(f"-o {output} would overwrite the reference; choose another file, such as machine.tocsin.")
+    if output.exists() and not force:
+        _must_be_unused(output)
     detector = Detector(
         ert,
         _statistic(statistic, common.numbers("--width", width, float, "a number"), landmarks),
@@ -208,6 +211,21 @@ def _warned(caught: list[warnings.WarningMessage]) -> Iterator[str]:
             yield text[0].lower() + text[1:].removesuffix(".")
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
+
+
+def _must_be_unused(file: Path) -> None:
+    """Refuse to write over a detector that has watched, whose place in its stream would be lost, and over all else."""
+    try:
+        before = Detector.load(file)
+    except TocsinError:
+        raise InputError(
+            f"{file} is there already, and is no detector that can be read. Name another file, or give --force."
+        ) from None
+    if before.run or before.time:
+        raise InputError(
+            f"{file} holds a detector that has watched a stream, and its place there would be lost. Name another file, "
+            "or give --force."
+        )
 
 
 def _statistic(name: StatisticName, widths: list[float] | None, landmarks: int | None) -> Statistic:

@@ -39,6 +39,7 @@ def command(
     output: Annotated[Path, Output],
     columns: Annotated[str | None, common.COLUMNS] = None,
     title: Annotated[str | None, Title] = None,
+    force: Annotated[bool, common.FORCE] = False,
 ) -> None:
     """Watch a stream, and write what was seen as a page that can be read, sent and printed.
 
@@ -58,6 +59,7 @@ def command(
       zcat log.csv.gz | tocsin report machine.tocsin - -o report.html --columns flow,pressure
     """
     report.must_be_page(output)
+    common.must_be_free(output, force)
     detector = Detector.load(file)
     seen = report.Gathered(detector)
     total = _rows_about(stream)
