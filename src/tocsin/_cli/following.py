@@ -7,13 +7,13 @@ was cut back is known by its copy, if there is one. Where rows may have been los
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Generator, Iterator
 from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
+from tocsin._cli.opened import CutError, Opened
 from tocsin._cli.places import PRINT, SURE, Folder, Place, Sibling, found_again, holds, lost, piece, printed
 from tocsin._cli.reading.lines import LONGEST, OnBad, Source, decoded, refuse, too_long, unfinished
 from tocsin._cli.reading.text import has_names
@@ -22,84 +22,8 @@ from tocsin._common.errors import InputError
 POLL = 0.2
 """Seconds between looks at a file that has not grown."""
 
-CHUNK = 1 << 16
-
 DOUBTS = 5
 """Looks at a folder in which a file seems to be missing, before it is: it may be on its way to another name."""
-
-
-class CutError(Exception):
-    """The file no longer holds what was read of it."""
-
-
-class Opened:
-    """A file that is read.
-
-    offset, line: where the latest line ended that was handed out.  position: how far it was read.  begun: whether its
-    first line has been seen.  head, before: its first bytes, and the latest ones read.  rest: of a line without an end,
-    and `skipped` bytes of it that are not kept.  window: what was read last, from `base` on.
-    """
-
-    def __init__(self, path: Path, offset: int = 0, line: int = 0) -> None:
-        self._file = FileIO(path)
-        self.inode = os.fstat(self._file.fileno()).st_ino
-        self.head = piece(self._file, 0, min(PRINT, offset))
-        self.before = piece(self._file, max(offset - PRINT, 0), min(PRINT, offset))
-        self.offset = self.position = offset
-        self.line, self.begun = line, offset > 0
-        self.rest, self.skipped = bytearray(), 0
-        self.window, self.base = b"", offset
-        self.torn = bool(self.before) and self.before[-1:] not in (b"\n", b"\r")
-
-    def read(self) -> bytes:
-        """More of it; nothing at its end."""
-        size = os.fstat(self._file.fileno()).st_size
-        known = len(self.before)
-        data = piece(self._file, self.position - known, known + CHUNK)
-        if (
-            size < self.position
-            or data[:known] != self.before
-            or piece(self._file, 0, len(self.head)) != self.head
-        ):  # fmt: skip
-            raise CutError
-        fresh = data[known:]
-        if self.torn and fresh and fresh[:1] not in (b"\n", b"\r"):
-            raise lost(f"Line {self.line} was taken in when it was not finished, and it has been since.")
-        self.torn = self.torn and not fresh
-        self.window, self.base = data, self.position - known
-        self.head = (self.head + fresh)[:PRINT]
-        self.position += len(fresh)
-        self.before = data[-PRINT:]
-        return fresh
-
-    @property
-    def cut_back(self) -> bool:
-        """Whether it is shorter than what was read."""
-        return os.fstat(self._file.fileno()).st_size < self.position
-
-    @property
-    def written(self) -> int:
-        """When it was last written to."""
-        return os.fstat(self._file.fileno()).st_mtime_ns
-
-    def jump(self, offset: int, line: int) -> None:
-        """Leave out what comes before."""
-        self.offset = self.position = offset
-        self.line, self.rest = line, bytearray()
-        self.before = piece(self._file, max(offset - PRINT, 0), min(PRINT, offset))
-        self.head = piece(self._file, 0, min(PRINT, offset))
-
-    def end_of_lines(self) -> tuple[int, int]:
-        """Where the last complete line ends, and how many there are."""
-        end = lines = position = 0
-        while data := piece(self._file, position, CHUNK):
-            lines += data.count(b"\n")
-            end = position + data.rfind(b"\n") + 1 if b"\n" in data else end
-            position += len(data)
-        return end, lines
-
-    def close(self) -> None:
-        self._file.close()
 
 
 class Mark(NamedTuple):
