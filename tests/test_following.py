@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from tocsin._cli import following
+from tocsin._cli import opened
 from tocsin._cli.following import Followed
 from tocsin._common.errors import InputError
 
@@ -154,7 +154,7 @@ def test_another_header_is_refused(log: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_from_now_on(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows that are there already are left out, but for the header and a row that is half written; then as ever."""
-    monkeypatch.setattr(following, "CHUNK", 4)
+    monkeypatch.setattr(opened, "CHUNK", 4)
     log.write_text("x,y\n1,2\n3,4\n5,")
     steps = [append("66\n"), append("7,8\n"), replace("x,y\n9,10\n")]
     assert followed(log, steps, monkeypatch, from_now=True) == ["x,y", "5,66", "7,8", "9,10"]
