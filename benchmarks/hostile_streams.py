@@ -27,8 +27,8 @@ from tocsin import Detector
 from tocsin._compute.arrays import Float64Array
 
 ROWS, EVERY, LOST, PATIENCE = 160, 10, 3, 20.0
-"""Rows of a stream, those between two saves, the exit status that says so if they may be lost, and seconds until a
-watch must have seen them."""
+"""Rows of a stream, those between two saves, the exit status of a watch that cannot know whether rows are lost, and the
+seconds within which it must have seen all."""
 
 ROTATIONS = ("none", "rename", "rename twice", "dated", "copy and truncate", "copy and truncate twice", "put aside")
 KILLS = ("none", "one", "three")
@@ -86,6 +86,7 @@ class Trial:
     log: Path = field(init=False)
     process: subprocess.Popen[bytes] | None = None
     statuses: list[int] = field(default_factory=list)
+    rotations: int = 0
 
     def __post_init__(self) -> None:
         self.log = self.folder / "log.csv"
@@ -114,14 +115,13 @@ class Trial:
         place = Kept(self.folder / "d.tocsin").place_of(str(self.log))
         return 0 if place is None else place.rows
 
-    def wait(self) -> None:
-        """Until the watch has seen all there is and was ended in order, or has given up."""
+    def wait(self, rows: int = ROWS - EVERY + 1) -> None:
+        """Until so many rows are known to be seen, or the watch has given up."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
             if self.process is None or self.process.poll() is not None:
                 return
-            if self.saved() > ROWS - EVERY:
-                time.sleep(0.5)  # the rest has been seen by then
+            if self.saved() >= rows:
                 return
             time.sleep(0.05)
 
@@ -134,6 +134,7 @@ class Trial:
 
     def rotate(self, how: str) -> None:
         """Give the name to another file."""
+        self.rotations += 1
         old = sorted(self.folder.glob("log.csv.[0-9]*"), reverse=True)
         if how in ("rename", "rename twice", "copy and truncate", "copy and truncate twice"):
             for file in old:
@@ -141,11 +142,11 @@ class Trial:
         if how.startswith("rename"):
             self.log.rename(self.folder / "log.csv.1")
         elif how == "dated":
-            self.log.rename(self.folder / f"log.csv-2024{len(list(self.folder.iterdir())):04d}")
+            self.log.rename(self.folder / f"log.csv-2024{self.rotations:04d}")
         elif how.startswith("copy"):
             shutil.copy(self.log, self.folder / "log.csv.1")
         elif how == "put aside":
-            self.log.rename(self.folder / f"log.csv.old{len(list(self.folder.iterdir()))}")
+            self.log.rename(self.folder / f"log.csv.old{self.rotations}")
         self.log.write_text("x,y\n")
 
 
@@ -157,14 +158,17 @@ def trial(scenario: str, seed: int, detector: Path) -> Tally:
     with tempfile.TemporaryDirectory() as name:
         it = Trial(Path(name), rng)
         shutil.copy(detector, it.folder / "d.tocsin")
-        steps = list(_steps(it, rotation, kill, lines(rows)))
+        steps = list(_steps(it, rotation, kill, lines(rows[EVERY:])))
         try:
+            it.write("".join(lines(rows[:EVERY])))
             it.start()
+            it.wait(1)  # what was rotated away before anyone watched is nobody's loss
             for step in steps:
                 step()
                 if it.process is not None and it.process.poll() is not None:
                     break
             it.wait()
+            time.sleep(0.5)  # the last rows, which no save has told of yet
             it.end(signal.SIGTERM)
         finally:
             if it.process is not None:

@@ -118,7 +118,7 @@ class Folder:
             if sorted(numbers) != list(range(first, int(found[1]))) or first > 1:
                 return None
             return [between[i] for i in sorted(numbers, reverse=True)] + current
-        alike = re.compile(re.sub(r"\d+", lambda _: r"\\d+", re.escape(file.path.name)))
+        alike = re.compile(re.sub(r"\d+", lambda _: r"\d+", re.escape(file.path.name)))
         dated = [other for other in self.others() if alike.fullmatch(other.path.name) and other != file]
         later = [other for other in dated if (other.written, other.path.name) > (file.written, file.path.name)]
         return sorted(later, key=lambda other: (other.written, other.path.name)) + current
