@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from tocsin._cli import opened
 from tocsin._cli.following import Followed
 from tocsin._common.errors import InputError
+from waiting import instead_of_waiting
 
 Step = Callable[[Path], object]
 
@@ -30,7 +30,7 @@ def followed(path: Path, steps: list[Step], monkeypatch: pytest.MonkeyPatch, *, 
             raise OverError
         step(path)
 
-    monkeypatch.setattr(time, "sleep", happen)
+    instead_of_waiting(monkeypatch, happen)
     found: list[str] = []
     with suppress(OverError):
         found.extend(line.rstrip("\n") for line in every_line(path, from_now=from_now))
@@ -144,7 +144,7 @@ def test_rows_without_a_header_are_all_rows(log: Path, monkeypatch: pytest.Monke
 
 def test_another_header_is_refused(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Rows of other columns must not be taken for those before."""
-    monkeypatch.setattr(time, "sleep", lambda _: replace("x,z\n1,2\n")(log))
+    instead_of_waiting(monkeypatch, lambda _: replace("x,z\n1,2\n")(log))
     lines = Followed(str(log))
     assert [next(lines), next(lines)] == ["x,y\n", "1,2\n"]
     with pytest.raises(InputError, match=r"begins with 'x,z', where the one before had the header 'x,y'"):

@@ -36,6 +36,7 @@ from tocsin._compute.arrays import Float64Array
 from tocsin._explain.result import Began, Explanation, Moved
 from tocsin._state.outcomes import Outcome
 from tocsin._statistics.base import Channel
+from waiting import instead_of_waiting
 
 PATIENCE = 60.0
 ERT = 300
@@ -499,7 +500,7 @@ def test_a_file_is_followed_until_a_signal(
             log.write_text(csv(STREAM[done:stop]))
         done = stop or done
 
-    monkeypatch.setattr(time, "sleep", more)
+    instead_of_waiting(monkeypatch, more)
     result = tocsin("watch", file, log, "--follow", "--json", "--save-every", 40)
     *alarms, summary = events(result.stdout)
     assert [alarm["row"] for alarm in alarms] == expected
