@@ -299,6 +299,8 @@ def _numbers(values: object) -> Float64Array:
 
 def plain_array(values: object) -> Array:
     """As NumPy has it: tensors leave their device and their graph, sparse rows get their zeros."""
+    if type(values) is np.ndarray:
+        return values
     if is_tensor(values):
         tensor = values.detach().cpu()
         return np.asarray(tensor.double() if tensor.is_floating_point() else tensor)

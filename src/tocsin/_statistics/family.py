@@ -78,16 +78,23 @@ class LiveFamily:
 
     def places(self, states: list[WindowState]) -> list[int]:
         """Where the windows are, if a point enters them at once: those in which one has are elsewhere."""
+        if len(states) == 1:
+            return [states[0]["position"].item()]
         return [state["position"].item() for state in states]
 
     def rows(self) -> list[Float64Array]:
         """Where `enter` leaves what it finds."""
+        if len(self.members) == 1:
+            return [self.members[0].rows()]
         return [member.rows() for member in self.members]
 
     def enter(
         self, states: list[WindowState], observed: list[object], rows: list[Float64Array], places: list[int]
     ) -> None:
         """Let one point enter the windows that are still at these places."""
+        if len(states) == 1 and states[0]["position"].item() == places[0]:
+            self.members[0].enter(states[0], observed[0], rows[0])
+            return
         for i, member in enumerate(self.members):
             if states[i]["position"].item() == places[i]:
                 member.enter(states[i], observed[i], rows[i])

@@ -109,8 +109,7 @@ class Bumps:
 
     def __call__(self, points: Float64Array) -> Float64Array:
         compute = self.compute if len(points) >= MANY else self.compute.nearby
-        with np.errstate(over="ignore"):
-            return compute.bumps(compute.put(points), self.centres, self.width, self.factor)
+        return compute.bumps(compute.put(points), self.centres, self.width, self.factor)
 
 
 def bumps_products(centres: Float64Array, width: float) -> Float64Array:
