@@ -59,21 +59,34 @@ class BadRows:
         """A row was taken in."""
         self._in_a_row = 0
 
+    def open(self) -> None:
+        """Make the file, if there is to be one: what cannot be kept is told before the first bad row."""
+        if self.file is not None:
+            self._opened()
+
     def close(self) -> None:
         """Let the file go."""
         if self._ledger is not None:
             self._ledger.close()
 
-    def _keep(self, bad: BadRow) -> None:
+    def _opened(self) -> Ledger:
         if self._ledger is None:
             self._ledger = Ledger(Path(self._policy), "--bad-rows", once=True)
+        return self._ledger
+
+    def _keep(self, bad: BadRow) -> None:
+        try:
+            ledger = self._opened()
+        except InputError as error:
+            raise InputError(f"{error} It is for rows like this: {bad.reason}") from error
+        if not self.count:
             self._tell(f"tocsin: A row could not be taken in; it is kept in {self._policy}, as others will be.")
         inode = bad.mark.inode if isinstance(bad.mark, Mark) else 0
         text = bad.text.rstrip("\r\n")[:LONGEST_TEXT]
         own = printed(f"{self._stream} {inode} {bad.line} {text}".encode())[:16]
         facts: dict[str, object] = {"stream": self._stream, "line": bad.line, "reason": str(bad.reason), "text": text}
         try:
-            self._ledger.add({"event": "bad row", "id": own, **facts})
+            ledger.add({"event": "bad row", "id": own, **facts})
         except OSError as error:
             raise InputError(
                 f"A bad row cannot be kept in {self._policy}: {error.strerror or error}. {bad.reason}"

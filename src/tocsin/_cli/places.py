@@ -38,7 +38,7 @@ class Place:
     path: the stream's name.  offset, line: bytes and lines of the file.  rows: observations of the whole stream.
     header: the line that names the columns; None if there is none.  begun: whether that is known yet.
     head, tail: hashes of the file's first bytes, and of those before the offset.  whole: whether it ended there.
-    For files that are not lines of text `offset` is their size, and `line` the rows taken.
+    For files that are not lines of text `offset` is their size, and `line` the rows taken, with bad ones.
     """
 
     path: str

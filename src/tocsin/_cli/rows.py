@@ -54,7 +54,7 @@ class Rows:
             )
         elif place is not None:
             self._skipped = _rows_to_skip(stream, place)
-        self.before = self._source.row if self._source is not None else self._skipped
+        self.before = self._source.row if self._source is not None else place.rows if place and self._skipped else 0
         if not self.before:
             self._place = None  # a place in another file of its name
 
@@ -62,13 +62,12 @@ class Rows:
         """The rows, in blocks as large as may be waited for."""
         one = self._follow or self._stream == reading.STANDARD_INPUT
         size = 1 if one else reading.BLOCK
-        skipped = self._skipped
         for block in streams.marked_blocks(
             detector, file, self._stream, columns, size, self._source, self._on_bad, line_by_line=one
         ):
-            if skipped < len(block.table):
-                yield Block(block.table[skipped:], block.marks[skipped:]) if skipped else block
-            skipped = max(skipped - len(block.table), 0)
+            done = sum(self._was_taken(mark) for mark in block.marks) if self._skipped else 0
+            if done < len(block.table):
+                yield Block(block.table[done:], block.marks[done:]) if done else block
 
     def place(self, rows: int) -> Place | None:
         """Where it is now, after so many rows of this watch; None if that cannot be told."""
@@ -76,29 +75,36 @@ class Rows:
             return None if self._place is None else replace(self._place, whole=self.ended)
         if isinstance(self._source, Followed):
             return self._source.place(self.mark, self.before + rows, self.ended)
-        return _place_of_file(self._stream, self.before + rows, self.ended) if self._source is None else None
+        if isinstance(self.mark, int):
+            return _place_of_file(self._stream, self.mark, self.before + rows, self.ended)
+        return None
 
     def close(self) -> None:
         """Let the file go."""
         if isinstance(self._source, Followed):
             self._source.close()
 
+    def _was_taken(self, mark: object) -> bool:
+        return isinstance(mark, int) and mark <= self._skipped
+
     def _on_bad(self, bad: BadRow) -> None:
+        if self._was_taken(bad.mark):
+            return
         self._bad(bad)
         self.mark = bad.mark or self.mark
 
 
-def _place_of_file(path: str, rows: int, whole: bool) -> Place:
+def _place_of_file(path: str, line: int, rows: int, whole: bool) -> Place:
     with FileIO(path) as file:
         found = os.fstat(file.fileno())
         head, tail = piece(file, 0, PRINT), piece(file, max(found.st_size - PRINT, 0), PRINT)
     name = str(Path(path).absolute())
-    return Place(name, found.st_ino, found.st_size, rows, rows, None, True, printed(head), printed(tail), whole)
+    return Place(name, found.st_ino, found.st_size, line, rows, None, True, printed(head), printed(tail), whole)
 
 
 def _rows_to_skip(path: str, place: Place) -> int:
     if Path(path).exists() and Path(path).stat().st_size == place.offset and holds(Path(path), place):
-        return place.rows
+        return place.line
     if not place.whole:
         raise lost(f"{path} is not what it was when {place.rows:,} of its rows were watched, and the rest was not.")
     return 0  # another file, under the name of one that was watched to its end

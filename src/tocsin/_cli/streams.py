@@ -53,18 +53,11 @@ def marked_blocks(
     selection = _selection(detector.intake_, f"the reference of {file}", stream, columns)
     found: Iterator[Block]
     if source is None:
-        found = _counted(reading.read_blocks(stream, selection, size))
+        found = reading.read_marked(stream, selection, size, on_bad)
     else:
         found = reading.read_source(source, selection, size, on_bad, line_by_line=line_by_line)
     for block in found:
         yield Block(_named(detector.intake_, columns, block.table), block.marks)
-
-
-def _counted(tables: Iterator[Table]) -> Iterator[Block]:
-    done = 0
-    for table in tables:
-        yield Block(table, range(done + 1, done + len(table) + 1))
-        done += len(table)
 
 
 def _selection(own: Intake, called: str, stream: str, columns: list[str] | None) -> Selection:

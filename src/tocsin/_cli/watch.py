@@ -160,6 +160,8 @@ def command(
         view = _view(report, live, arriving=arriving)
         bad = BadRows(policy, source, report.tell)
         at_the_end.callback(bad.close)
+        if bad_rows is not None:
+            bad.open()
         place = None if reread or from_now else kept.place_of(stream)
         rows = Rows(stream, place, bad, report.tell, follow=follow, from_now=from_now)
         at_the_end.callback(rows.close)
@@ -238,7 +240,7 @@ def _one_by_one(
             report.saw_one(detector.update(block.table[position : position + 1]))
         except InputError as own:
             mark = block.marks[position]
-            bad(BadRow(mark.line if isinstance(mark, Mark) else report.row + 1, "", own, mark))
+            bad(BadRow(_line(mark, report.row + 1), "", own, mark))
             return position + 1
         bad.good()
         position += 1
@@ -246,6 +248,13 @@ def _one_by_one(
         if detector.alarm is not None:
             return position
     raise error
+
+
+def _line(mark: object, otherwise: int) -> int:
+    """The number of a row's line, or of the row in a file that has no lines."""
+    if isinstance(mark, Mark):
+        return mark.line
+    return mark if isinstance(mark, int) else otherwise
 
 
 def _must_make_sense(stream: str, *, follow: bool, from_now: bool, reread: bool) -> None:

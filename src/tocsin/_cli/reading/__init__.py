@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from tocsin._cli.reading import arrays, text
-from tocsin._cli.reading.lines import OnBad, Source
+from tocsin._cli.reading.lines import OnBad, Source, refuse
 from tocsin._cli.reading.selection import BLOCK, Selection
 from tocsin._cli.reading.text import Block
 from tocsin._common.errors import InputError
@@ -32,6 +32,7 @@ __all__ = [
     "Selection",
     "read_blocks",
     "read_lines",
+    "read_marked",
     "read_source",
     "read_whole",
     "source_name",
@@ -39,7 +40,7 @@ __all__ = [
 
 STANDARD_INPUT = "-"
 
-READERS: dict[str, Callable[[str, Selection, int], Iterator[Table]]] = {
+READERS: dict[str, Callable[[str, Selection, int, OnBad], Iterator[Block]]] = {
     ".csv": text.from_csv,
     ".jsonl": text.from_json_lines,
     ".ndjson": text.from_json_lines,
@@ -60,6 +61,12 @@ def read_blocks(path: str, selection: Selection = ANY, size: int = BLOCK) -> Ite
     if path == STANDARD_INPUT:
         yield from text.from_standard_input(source_name(path), selection, size)
         return
+    for block in read_marked(path, selection, size):
+        yield block.table
+
+
+def read_marked(path: str, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
+    """The rows of a file, each with its mark: in files that have no lines, its number."""
     suffix = Path(path).suffix.lower()
     if suffix not in READERS:
         raise InputError(
@@ -67,7 +74,7 @@ def read_blocks(path: str, selection: Selection = ANY, size: int = BLOCK) -> Ite
             "the file, or give '-' and pipe CSV or JSON lines in."
         )
     try:
-        yield from READERS[suffix](path, selection, size)
+        yield from READERS[suffix](path, selection, size, on_bad)
     except OSError as error:
         raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
 

@@ -12,14 +12,16 @@ from typing import Any
 
 import numpy as np
 
+from tocsin._cli.reading.lines import BadRow, OnBad, refuse
 from tocsin._cli.reading.selection import Selection, not_finite, refusal
+from tocsin._cli.reading.text import Block
 from tocsin._common.errors import InputError, MissingExtraError
 from tocsin._compute.arrays import Array
 from tocsin._data.tables import Table, Values, numbered
 from tocsin._data.tables.sources import from_frame
 
 
-def from_npy(path: str, selection: Selection, size: int) -> Iterator[Table]:
+def from_npy(path: str, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
     """One array, mapped rather than read."""
     try:
         array: object = np.load(path, mmap_mode="r", allow_pickle=False)
@@ -27,10 +29,10 @@ def from_npy(path: str, selection: Selection, size: int) -> Iterator[Table]:
         raise InputError(f"{path} is not a whole NPY file of numbers: {error}.") from error
     rows = _rows(path, array)
     names = numbered(rows.shape[1])
-    yield from _of_arrays(path, dict(zip(names, rows.T, strict=True)), selection, size)
+    yield from _of_arrays(path, dict(zip(names, rows.T, strict=True)), selection, size, on_bad)
 
 
-def from_npz(path: str, selection: Selection, size: int) -> Iterator[Table]:
+def from_npz(path: str, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
     """An archive of arrays of equal length."""
     try:
         with Path(path).open("rb") as file:
@@ -49,7 +51,7 @@ def from_npz(path: str, selection: Selection, size: int) -> Iterator[Table]:
         for i, column in enumerate(rows.T):
             own = str(i + 1) if len(arrays) == 1 else f"{name}.{i + 1}"
             columns[name if rows.shape[1] == 1 and len(arrays) > 1 else own] = column
-    yield from _of_arrays(path, columns, selection, size)
+    yield from _of_arrays(path, columns, selection, size, on_bad)
 
 
 def _rows(path: str, array: object) -> Array:
@@ -59,7 +61,9 @@ def _rows(path: str, array: object) -> Array:
     return array[:, None] if array.ndim == 1 else array
 
 
-def _of_arrays(path: str, columns: Mapping[str, Array], selection: Selection, size: int) -> Iterator[Table]:
+def _of_arrays(
+    path: str, columns: Mapping[str, Array], selection: Selection, size: int, on_bad: OnBad
+) -> Iterator[Block]:
     names = tuple(columns)
     chosen = [names[i] for i in selection.positions(path, names)]
     length = len(next(iter(columns.values())))
@@ -68,14 +72,14 @@ def _of_arrays(path: str, columns: Mapping[str, Array], selection: Selection, si
         Table({name: _values(columns[name][start : start + size]) for name in chosen})
         for start in range(0, length, size)
     )
-    yield from _checked(path, pieces, selection)
+    yield from _checked(path, pieces, selection, on_bad)
 
 
 def _values(numbers: Array) -> Values:
     return Values.of_numbers(numbers, "truth values" if numbers.dtype.kind == "b" else "numbers")
 
 
-def from_parquet(path: str, selection: Selection, size: int) -> Iterator[Table]:
+def from_parquet(path: str, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
     """Row groups, a batch at a time."""
     arrow, parquet = _arrow(path, "pyarrow.parquet")
     try:
@@ -84,12 +88,12 @@ def from_parquet(path: str, selection: Selection, size: int) -> Iterator[Table]:
             chosen = [names[i] for i in selection.positions(path, names)]
             size = min(size, max(file.metadata.num_rows, 1))
             batches = (batch.select(chosen) for batch in file.iter_batches(size, columns=chosen))
-            yield from _of_batches(arrow, path, batches, selection)
+            yield from _of_batches(arrow, path, batches, selection, on_bad)
     except arrow.ArrowException as error:
         raise InputError(f"{path} is not a whole Parquet file: {error}") from error
 
 
-def from_feather(path: str, selection: Selection, size: int) -> Iterator[Table]:
+def from_feather(path: str, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
     """Record batches of an Arrow file, mapped rather than read."""
     arrow, ipc = _arrow(path, "pyarrow.ipc")
     try:
@@ -101,7 +105,7 @@ def from_feather(path: str, selection: Selection, size: int) -> Iterator[Table]:
                 for batch in (file.get_batch(i).select(chosen) for i in range(file.num_record_batches))
                 for start in range(0, batch.num_rows, size)
             )
-            yield from _of_batches(arrow, path, batches, selection)
+            yield from _of_batches(arrow, path, batches, selection, on_bad)
     except arrow.ArrowException as error:
         raise InputError(f"{path} is not a whole Feather file: {error}") from error
 
@@ -113,9 +117,11 @@ def _arrow(path: str, module: str) -> tuple[ModuleType, ModuleType]:
         raise MissingExtraError("pyarrow", "data", f"Reading {path}") from error
 
 
-def _of_batches(arrow: ModuleType, path: str, batches: Iterable[Any], selection: Selection) -> Iterator[Table]:
+def _of_batches(
+    arrow: ModuleType, path: str, batches: Iterable[Any], selection: Selection, on_bad: OnBad
+) -> Iterator[Block]:
     pieces = (_of_batch(arrow, batch) for batch in batches if batch.num_rows)
-    yield from _checked(path, pieces, selection)
+    yield from _checked(path, pieces, selection, on_bad)
 
 
 def _of_batch(arrow: ModuleType, batch: Any) -> Table:
@@ -133,22 +139,28 @@ def _of_batch(arrow: ModuleType, batch: Any) -> Table:
     return Table({name: numbers[name] if name in numbers else rest[name] for name in names})
 
 
-def _checked(path: str, pieces: Iterable[Table], selection: Selection) -> Iterator[Table]:
-    """Tables as they are; where numbers without gaps are asked for, rows up to a bad one, and then its error."""
+def _checked(path: str, pieces: Iterable[Table], selection: Selection, on_bad: OnBad) -> Iterator[Block]:
+    """Tables as they are, with the numbers of their rows; a row with a value that is none is `on_bad`'s."""
     seen = 0
     for piece in pieces:
-        bad = len(piece)
+        fine = np.ones(len(piece), dtype=bool)
         for name, values in piece:
             if selection.of(name) == "numbers" and values.holds not in ("numbers", "truth values", "nothing"):
                 raise refusal(path, name, values.as_strings()[int(np.argmin(values.missing))])
             if values.holds in ("numbers", "truth values", "nothing"):
-                fine = np.isfinite(values.data) if selection.holds is None else ~np.isinf(values.data)
-                bad = min(bad, int(np.argmin(fine)) if not fine.all() else bad)
-        if bad:
-            yield piece[:bad]
-        if bad < len(piece):
-            for name, values in piece:
-                value = values.data[bad]
-                if values.holds != "strings" and (np.isinf(value) or (selection.holds is None and np.isnan(value))):
-                    raise not_finite(f"{path}, row {seen + bad + 1}", name, value)
+                fine &= np.isfinite(values.data) if selection.holds is None else ~np.isinf(values.data)
+        begin = 0
+        for bad in [*np.flatnonzero(~fine).tolist(), len(piece)]:
+            if begin < bad:
+                yield Block(piece[begin:bad], range(seen + begin + 1, seen + bad + 1))
+            if bad < len(piece):
+                on_bad(_bad_row(path, piece[bad : bad + 1], seen + bad + 1, selection))
+            begin = bad + 1
         seen += len(piece)
+
+
+def _bad_row(path: str, row: Table, number: int, selection: Selection) -> BadRow:
+    text = ",".join(values.as_strings()[0] or "" for _, values in row)
+    numbers = [(name, values.data[0]) for name, values in row if values.holds != "strings"]
+    name, value = next((n, v) for n, v in numbers if np.isinf(v) or (selection.holds is None and np.isnan(v)))
+    return BadRow(number, text, not_finite(f"{path}, row {number}", name, value), number)

@@ -79,18 +79,16 @@ def from_standard_input(name: str, selection: Selection, size: int) -> Iterator[
     return (block.table for block in from_source(StandardInput(name), selection, size))
 
 
-def from_csv(path: str, selection: Selection, size: int) -> Iterator[Table]:
+def from_csv(path: str, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
     """A file in which quoted fields may span lines."""
     with Path(path).open(encoding="utf-8-sig", errors="backslashreplace", newline="") as file:
-        for block in from_csv_source(Source(path, file), selection, size):
-            yield block.table
+        yield from from_csv_source(Source(path, file), selection, size, on_bad)
 
 
-def from_json_lines(path: str, selection: Selection, size: int) -> Iterator[Table]:
+def from_json_lines(path: str, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
     """A file of objects or arrays."""
     with Path(path).open(encoding="utf-8-sig", errors="backslashreplace") as file:
-        for block in from_json_source(Source(path, file), selection, size):
-            yield block.table
+        yield from from_json_source(Source(path, file), selection, size, on_bad)
 
 
 def is_json(line: str) -> bool:

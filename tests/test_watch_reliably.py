@@ -1,0 +1,223 @@
+"""`tocsin watch` among things that fail: rows that are none, listeners that are gone, and others at the same file."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from tocsin import Detector
+from tocsin._cli import app, bad_rows
+from tocsin._compute.arrays import Float64Array
+
+PATIENCE = 60.0
+ERT = 300
+
+rng = np.random.default_rng(0)
+REFERENCE = rng.normal(size=(300, 2))
+QUIET = 60
+STREAM = np.concatenate([rng.normal(size=(QUIET, 2)), rng.normal(loc=2, size=(30, 2))])
+BAD = {3: "1,2,3\n", 20: "one,2\n", 21: "inf,1\n", 75: "1\n"}
+"""Rows that are none, each before the row of STREAM that has this number, from 0."""
+
+REASONS = ("has 3 fields", "holds 'one'", "holds inf", "has 1 fields")
+
+
+def csv(rows: Float64Array, header: str = "x,y\n") -> str:
+    """Rows as CSV, to the last bit."""
+    return header + "".join(f"{x!r},{y!r}\n" for x, y in rows.tolist())
+
+
+def with_bad_rows() -> tuple[str, list[int]]:
+    """STREAM as CSV with bad rows in it, and the numbers of their lines."""
+    lines, numbers = ["x,y\n"], []
+    for i, row in enumerate(csv(STREAM, header="").splitlines(keepends=True)):
+        if i in BAD:
+            lines.append(BAD[i])
+            numbers.append(len(lines))
+        lines.append(row)
+    return "".join(lines), numbers
+
+
+def tocsin(*arguments: object, stdin: str | None = None) -> Result:
+    """Run a command in this process."""
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], input=stdin)
+
+
+def events(text: str) -> list[dict[str, Any]]:
+    """Lines of JSON."""
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def rings(file: Path, rows: Float64Array = STREAM) -> list[tuple[int, float]]:
+    """Rows that ring and their statistics, as the library has them."""
+    outcomes = Detector.load(file).update_many(rows)
+    return [(int(i) + 1, float(outcomes.statistic[i])) for i in np.flatnonzero(outcomes.alarm)]
+
+
+def told(text: str) -> list[tuple[int, float]]:
+    """The same, as a watch told them in JSON."""
+    return [(event["row"], event["statistic"]) for event in events(text) if event["event"] == "alarm"]
+
+
+def until(happened: Callable[[], object]) -> None:
+    """Wait for it."""
+    deadline = time.monotonic() + PATIENCE
+    while not happened():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def process(*arguments: object, **options: Any) -> subprocess.Popen[str]:
+    """A command in a process of its own."""
+    command = [sys.executable, "-m", "tocsin", *map(str, arguments)]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, text=True, **options)
+
+
+@pytest.fixture(scope="module")
+def fitted(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A detector; not to be changed."""
+    file = tmp_path_factory.mktemp("fitted") / "d.tocsin"
+    Detector(ERT, window=[5, 20], paths=500, seed=1).fit(REFERENCE, progress=False).save(file)
+    return file
+
+
+@pytest.fixture
+def file(fitted: Path, tmp_path: Path) -> Path:
+    """A copy of it that may be changed."""
+    return Path(shutil.copy(fitted, tmp_path / "d.tocsin"))
+
+
+@pytest.fixture
+def stream(tmp_path: Path) -> Path:
+    """STREAM as a file."""
+    path = tmp_path / "s.csv"
+    path.write_text(csv(STREAM))
+    return path
+
+
+# Rows that are none
+
+
+@pytest.mark.parametrize("source", ["s.csv", "-"])
+@pytest.mark.parametrize("kept", [False, True])
+def test_bad_rows_are_left_out(file: Path, tmp_path: Path, source: str, kept: bool) -> None:
+    """The others have the outcomes that they would have alone; the bad ones are counted, told and perhaps kept."""
+    text, numbers = with_bad_rows()
+    (tmp_path / "s.csv").write_text(text)
+    path, stdin = ("-", text) if source == "-" else (tmp_path / source, None)
+    quarantine = tmp_path / "bad.jsonl"
+    policy, expected = quarantine if kept else "skip", rings(file)
+    result = tocsin("watch", file, path, "--json", "--bad-rows", policy, "--save-state", stdin=stdin)
+    assert result.exit_code == 1
+    assert told(result.stdout) == expected
+    summary = events(result.stdout)[-1]
+    assert (summary["rows"], summary["bad_rows"]) == (len(STREAM), len(BAD))
+    assert Detector.load(file).run == len(expected)
+    assert result.stderr.count("tocsin: ") == 1
+    if not kept:
+        assert result.stderr.startswith("tocsin: A row is left out, and so will others be (--bad-rows skip): ")
+        assert f"row 4 (line {numbers[0]}) has 3 fields" in result.stderr
+        assert not quarantine.exists()
+        return
+    assert result.stderr == f"tocsin: A row could not be taken in; it is kept in {quarantine}, as others will be.\n"
+    found = events(quarantine.read_text())
+    assert [row["line"] for row in found] == numbers
+    for row, text, reason in zip(found, BAD.values(), REASONS, strict=True):
+        assert (reason in row["reason"], row["text"]) == (True, text.rstrip())
+    assert len({row["id"] for row in found}) == len(BAD)
+
+
+def test_bad_rows_in_words(file: Path, tmp_path: Path) -> None:
+    """At the end, with what became of them."""
+    text, _ = with_bad_rows()
+    skipped = tocsin("watch", file, "-", "--bad-rows", "skip", stdin=text).stdout
+    assert skipped.splitlines()[-1] == "4 rows could not be taken in, and are left out."
+    one = tocsin("watch", file, "-", "--bad-rows", tmp_path / "bad.jsonl", stdin=csv(STREAM[:5]) + "1\n").stdout
+    assert one.splitlines()[-1] == f"1 row could not be taken in, and is kept in {tmp_path / 'bad.jsonl'}."
+    assert "could not" not in tocsin("watch", file, "-", "--bad-rows", "skip", stdin=csv(STREAM)).stdout
+
+
+def test_bad_rows_of_an_array(file: Path, tmp_path: Path) -> None:
+    """By their numbers; and a later watch goes on after the row that this one ended with."""
+    rows, quarantine, path = STREAM.copy(), tmp_path / "bad.jsonl", tmp_path / "s.npy"
+    bad = [4, 9, 10]
+    for i in bad:
+        rows = np.insert(rows, i, (np.inf, 0), axis=0)
+    np.save(path, rows)
+    expected = rings(file)
+    first = tocsin("watch", file, path, "--json", "--bad-rows", quarantine, "--save-state", "--once")
+    assert [row["line"] for row in events(quarantine.read_text())] == [i + 1 for i in bad]
+    second = tocsin("watch", file, path, "--json", "--bad-rows", quarantine, "--save-state")
+    assert told(first.stdout) + told(second.stdout) == expected
+    taken = [events(result.stdout)[-1]["rows"] for result in (first, second)]
+    assert (taken[0], sum(taken)) == (expected[0][0], len(STREAM))
+    assert [events(result.stdout)[-1]["bad_rows"] for result in (first, second)] == [len(bad), 0]
+
+
+def test_a_plain_file_is_stopped_by_a_bad_row(file: Path, stream: Path) -> None:
+    """Unless told otherwise."""
+    stream.write_text(csv(STREAM[:10]) + "one,2\n")
+    plain = tocsin("watch", file, stream)
+    assert (plain.exit_code, "row 11 (line 12)" in plain.stderr) == (2, True)
+    assert plain.stderr == tocsin("watch", file, stream, "--bad-rows", "stop").stderr
+    assert not file.with_suffix(".bad.jsonl").exists()
+
+
+def test_a_followed_file_keeps_its_bad_rows(file: Path, stream: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside the detector, and it says where; a watch that sees them again keeps them once."""
+    text, numbers = with_bad_rows()
+    stream.write_text(text)
+    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    quarantine = file.with_suffix(".bad.jsonl")
+    expected = rings(file)
+    for _ in range(2):
+        result = tocsin("watch", file, stream, "-f", "--json")
+        assert told(result.stdout) == expected
+        assert events(result.stdout)[-1]["bad_rows"] == len(BAD)
+        assert result.stderr == f"tocsin: A row could not be taken in; it is kept in {quarantine}, as others will be.\n"
+        assert [row["line"] for row in events(quarantine.read_text())] == numbers
+
+
+@pytest.mark.parametrize("kind", ["csv", "npy"])
+def test_too_many_bad_rows_in_a_row(file: Path, tmp_path: Path, kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """End the watch with the reason; good ones between them make it go on."""
+    monkeypatch.setattr(bad_rows, "MOST_IN_A_ROW", 5)
+    path = tmp_path / f"s.{kind}"
+
+    def watch(*bad: int) -> Result:
+        rows = np.insert(STREAM[:40], bad, (np.inf, 0), axis=0)
+        if kind == "npy":
+            np.save(path, rows)
+        else:
+            path.write_text(csv(rows))
+        return tocsin("watch", file, path, "--json", "--bad-rows", "skip")
+
+    apart = watch(*([3] * 4), *range(4, 30), *([30] * 4))
+    assert (apart.exit_code, events(apart.stdout)[-1]["bad_rows"]) == (0, 34)
+    together = watch(*([3] * 5))
+    assert together.exit_code == 2
+    assert "5 rows in a row could not be taken in" in together.stderr
+    assert "The last: " in together.stderr
+    assert "inf" in together.stderr.partition("The last: ")[2]
+
+
+def test_a_quarantine_that_cannot_be(file: Path, stream: Path, tmp_path: Path) -> None:
+    """Told before the watch, whether or not there is a bad row; never into what is read."""
+    for target, message in ((tmp_path / "no" / "b", "Cannot write"), (tmp_path, "Cannot write"), (file, "is read")):
+        result = tocsin("watch", file, stream, "--bad-rows", target)
+        assert (result.exit_code, result.stdout, message in result.stderr) == (2, "", True)
+    file.with_suffix(".bad.jsonl").mkdir()
+    stream.write_text(csv(STREAM[:5]) + "1\n")
+    result = tocsin("watch", file, stream, "-f")
+    assert (result.exit_code, "Is a directory" in result.stderr, "has 1 fields" in result.stderr) == (2, True, True)
