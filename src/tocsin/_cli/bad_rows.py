@@ -9,6 +9,7 @@ from tocsin._cli.following import Mark
 from tocsin._cli.ledger import Ledger
 from tocsin._cli.places import printed
 from tocsin._cli.reading.lines import BadRow, UnfinishedError
+from tocsin._cli.spelling import spelled
 from tocsin._common.errors import InputError
 
 WORDS = ("stop", "skip")
@@ -39,20 +40,21 @@ class BadRows:
         return None if self._policy in WORDS else self._policy
 
     def __call__(self, bad: BadRow) -> None:
+        why = bad.reason.told(spelled)
         if self._policy == "stop":
             if not isinstance(bad.reason, UnfinishedError):
                 raise bad.reason
-            self._tell(f"tocsin: {bad.reason}")
+            self._tell(f"tocsin: {why}")
         if self.file is not None:
-            self._keep(bad)
+            self._keep(bad, why)
         elif not self.count and self._policy == "skip":
-            self._tell(f"tocsin: A row is left out, and so will others be (--bad-rows skip): {bad.reason}")
+            self._tell(f"tocsin: A row is left out, and so will others be (--bad-rows skip): {why}")
         self.count += 1
         self._in_a_row += 1
         if self._in_a_row >= MOST_IN_A_ROW:
             raise InputError(
                 f"{MOST_IN_A_ROW} rows in a row could not be taken in: this is not a stream that the detector was made "
-                f"for. The last: {bad.reason}"
+                f"for. The last: {why}"
             )
 
     def good(self) -> None:
@@ -74,20 +76,18 @@ class BadRows:
             self._ledger = Ledger(Path(self._policy), "--bad-rows", once=True)
         return self._ledger
 
-    def _keep(self, bad: BadRow) -> None:
+    def _keep(self, bad: BadRow, why: str) -> None:
         try:
             ledger = self._opened()
         except InputError as error:
-            raise InputError(f"{error} It is for rows like this: {bad.reason}") from error
+            raise InputError(f"{error} It is for rows like this: {why}") from error
         if not self.count:
             self._tell(f"tocsin: A row could not be taken in; it is kept in {self._policy}, as others will be.")
         inode = bad.mark.inode if isinstance(bad.mark, Mark) else 0
         text = bad.text.rstrip("\r\n")[:LONGEST_TEXT]
         own = printed(f"{self._stream} {inode} {bad.line} {text}".encode())[:16]
-        facts: dict[str, object] = {"stream": self._stream, "line": bad.line, "reason": str(bad.reason), "text": text}
+        facts: dict[str, object] = {"stream": self._stream, "line": bad.line, "reason": why, "text": text}
         try:
             ledger.add({"event": "bad row", "id": own, **facts})
         except OSError as error:
-            raise InputError(
-                f"A bad row cannot be kept in {self._policy}: {error.strerror or error}. {bad.reason}"
-            ) from error
+            raise InputError(f"A bad row cannot be kept in {self._policy}: {error.strerror or error}. {why}") from error

@@ -172,6 +172,8 @@ def _at(name: str, row: int, line: int) -> str:
 
 def _header(name: str, fields: list[str], selection: Selection) -> tuple[str, ...]:
     names = tuple(field.strip() for field in fields)
+    if any("\0" in name for name in names):
+        raise InputError(f"{name} begins with NUL characters where names of columns should be: it is not text.")
     if selection.columns is None and "" in names:
         raise InputError(
             f"Column {names.index('') + 1} of {name} has no name in the header: perhaps it is an index, which would be "
