@@ -32,6 +32,12 @@ seconds within which it must have seen all."""
 
 ROTATIONS = ("none", "rename", "rename twice", "dated", "copy and truncate", "copy and truncate twice", "put aside")
 KILLS = ("none", "one", "three")
+PIECES = 24
+"""In which a stream is written."""
+
+END = "end\n"
+"""A line that is no row, after the last: once it is kept as such, all rows before it were taken in."""
+
 ONE_LINE: Callable[[], object] = lambda: None  # noqa: E731
 
 SCENARIOS = [
@@ -115,13 +121,20 @@ class Trial:
         place = Kept(self.folder / "d.tocsin").place_of(str(self.log))
         return 0 if place is None else place.rows
 
-    def wait(self, rows: int = ROWS - EVERY + 1) -> None:
-        """Until so many rows are known to be seen, or the watch has given up."""
+    def has_begun(self) -> bool:
+        """Whether some rows are known to be seen."""
+        return self.saved() > 0
+
+    def has_ended(self) -> bool:
+        """Whether all were taken in, saved or not."""
+        bad = self.folder / "d.bad.jsonl"
+        return bad.exists() and json.dumps(END.strip()) in bad.read_text()
+
+    def wait(self, until: Callable[[], bool]) -> None:
+        """Until this is so, or the watch has given up."""
         deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline:
-            if self.process is None or self.process.poll() is not None:
-                return
-            if self.saved() >= rows:
+            if self.process is None or self.process.poll() is not None or until():
                 return
             time.sleep(0.05)
 
@@ -150,7 +163,7 @@ class Trial:
         self.log.write_text("x,y\n")
 
 
-def trial(scenario: str, seed: int, detector: Path) -> Tally:
+def trial(scenario: str, seed: int, detector: Path, pieces: int = PIECES) -> Tally:
     """One try, compared with one uninterrupted run."""
     rotation, _, kill = scenario.partition(", kills: ")
     rng = np.random.default_rng(seed)
@@ -158,17 +171,17 @@ def trial(scenario: str, seed: int, detector: Path) -> Tally:
     with tempfile.TemporaryDirectory() as name:
         it = Trial(Path(name), rng)
         shutil.copy(detector, it.folder / "d.tocsin")
-        steps = list(_steps(it, rotation, kill, lines(rows[EVERY:])))
+        steps = list(_steps(it, rotation, kill, lines(rows[EVERY:]), pieces))
         try:
             it.write("".join(lines(rows[:EVERY])))
             it.start()
-            it.wait(1)  # what was rotated away before anyone watched is nobody's loss
+            it.wait(it.has_begun)  # what was rotated away before anyone watched is nobody's loss
             for step in steps:
                 step()
                 if it.process is not None and it.process.poll() is not None:
                     break
-            it.wait()
-            time.sleep(0.5)  # the last rows, which no save has told of yet
+            it.write(END)
+            it.wait(it.has_ended)
             it.end(signal.SIGTERM)
         finally:
             if it.process is not None:
@@ -177,10 +190,10 @@ def trial(scenario: str, seed: int, detector: Path) -> Tally:
         return _compared(it, detector, rows)
 
 
-def _steps(it: Trial, rotation: str, kill: str, texts: list[str]) -> Iterator[Callable[[], object]]:
+def _steps(it: Trial, rotation: str, kill: str, texts: list[str], pieces: int) -> Iterator[Callable[[], object]]:
     """What happens, in order: pieces of text, rotations, kills and pauses."""
     text = "".join(texts)
-    ends = sorted(it.rng.choice(np.arange(1, len(text)), 24, replace=False).tolist())
+    ends = sorted(it.rng.choice(np.arange(1, len(text)), pieces, replace=False).tolist())
     events: dict[int, list[Callable[[], object]]] = {}
 
     def at(count: int, *what: Callable[[], object]) -> None:
@@ -231,11 +244,11 @@ def _compared(it: Trial, detector: Path, rows: Float64Array) -> Tally:
     return tally
 
 
-def run(scenario: str, tries: int, detector: Path, first: int = 0) -> Tally:
+def run(scenario: str, tries: int, detector: Path, first: int = 0, pieces: int = PIECES) -> Tally:
     """So many tries."""
     tally = Tally()
     for seed in range(first, first + tries):
-        tally.add(trial(scenario, seed, detector))
+        tally.add(trial(scenario, seed, detector, pieces))
     return tally
 
 
