@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import os
+import re
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -17,7 +20,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tocsin import Detector
-from tocsin._cli import app, bad_rows
+from tocsin._cli import actions, app, bad_rows, following
 from tocsin._compute.arrays import Float64Array
 
 PATIENCE = 60.0
@@ -221,3 +224,157 @@ def test_a_quarantine_that_cannot_be(file: Path, stream: Path, tmp_path: Path) -
     stream.write_text(csv(STREAM[:5]) + "1\n")
     result = tocsin("watch", file, stream, "-f")
     assert (result.exit_code, "Is a directory" in result.stderr, "has 1 fields" in result.stderr) == (2, True, True)
+
+
+# Alarms that cannot be told
+
+
+def noting(folder: Path) -> str:
+    """A command that keeps the id of each alarm."""
+    return f'echo "$TOCSIN_ID" >> "{folder}/ids"'
+
+
+def ids(folder: Path) -> list[str]:
+    """Those that it kept."""
+    return (folder / "ids").read_text().split()
+
+
+def test_a_full_disk_keeps_nobody_else_from_hearing(file: Path, stream: Path, tmp_path: Path) -> None:
+    """A file that cannot be written is told of, the command runs; the next watch writes what is missing, once."""
+    options = ("--save-state", "--on-alarm", noting(tmp_path))
+    rows = [row for row, _ in rings(file)]
+    first = tocsin("watch", file, stream, "--json", "--alarms", "/dev/full", *options)
+    wanted = [alarm["id"] for alarm in events(first.stdout)[:-1]]
+    assert (first.exit_code, len(set(wanted))) == (1, len(rows))
+    assert ids(tmp_path) == wanted
+    assert f"--alarms failed for the alarm at observation {rows[0]}, and is tried again: No space" in first.stderr
+    assert f"{len(rows)} alarms could not be written to --alarms." in first.stderr
+    log = tmp_path / "alarms.jsonl"
+    second = tocsin("watch", file, stream, "--json", "--alarms", log, *options)
+    assert (second.exit_code, [event["event"] for event in events(second.stdout)]) == (0, ["summary"])
+    assert events(log.read_text()) == events(first.stdout)[:-1]
+    tocsin("watch", file, stream, "--alarms", log, *options)
+    assert len(events(log.read_text())) == len(rows)
+    assert ids(tmp_path) == wanted
+
+
+def test_a_folder_that_goes_and_comes_back(
+    file: Path, stream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Alarms are not written into a file that has been removed, nor into one that was put aside."""
+    folder, expected = tmp_path / "logs", [row for row, _ in rings(file)]
+    first, second = expected[0], expected[1]
+    folder.mkdir()
+    log = folder / "alarms.jsonl"
+    stream.write_text(csv(STREAM[: first - 1]))
+
+    def more(begin: int, end: int) -> None:
+        with stream.open("a") as out:
+            out.write(csv(STREAM[begin:end], header=""))
+
+    def gone() -> None:
+        shutil.rmtree(folder)
+        more(first - 1, second - 1)
+
+    def back() -> None:
+        assert ids(tmp_path)
+        folder.mkdir()
+        more(second - 1, second)
+
+    def put_aside() -> None:
+        log.rename(folder / "alarms.1.jsonl")
+        more(second, len(STREAM))
+
+    steps = iter([gone, lambda: until((tmp_path / "ids").exists), back, put_aside])
+    naps = time.sleep
+
+    def sleep(seconds: float) -> None:
+        step = next(steps, lambda: signal.raise_signal(signal.SIGTERM)) if seconds == following.POLL else None
+        step() if step is not None else naps(seconds)
+
+    monkeypatch.setattr(time, "sleep", sleep)
+    monkeypatch.setattr(actions, "PATIENCE", PATIENCE)  # a busy machine tells nothing more
+    result = tocsin("watch", file, stream, "-f", "--json", "--alarms", log, "--on-alarm", noting(tmp_path))
+    assert [row for row, _ in told(result.stdout)] == expected
+    failed = f"--alarms failed for the alarm at observation {first}, and is tried again: No such file or directory."
+    assert result.stderr == f"tocsin: {failed}\n"
+    for path, rows in ((folder / "alarms.1.jsonl", expected[:2]), (log, expected[2:])):
+        assert [alarm["row"] for alarm in events(path.read_text())] == rows
+
+
+def test_a_webhook_that_is_down_is_called_by_the_next_watch(
+    file: Path, stream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Or whatever is asked for then, with the same id."""
+    monkeypatch.setattr(actions, "BACKOFF", 0.001)
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))  # and does not listen
+        address = f"http://127.0.0.1:{nobody.getsockname()[1]}/"
+        first = tocsin("watch", file, stream, "--json", "--save-state", "--once", "--on-alarm", address)
+    assert "did not take it in 3 tries" in first.stderr
+    tocsin("watch", file, "-", "--save-state", "--on-alarm", noting(tmp_path), stdin=csv(STREAM[:1]))
+    assert ids(tmp_path) == [alarm["id"] for alarm in events(first.stdout)[:-1]]
+
+
+def test_a_bad_row_right_behind_an_alarm(file: Path, stream: Path, tmp_path: Path) -> None:
+    """The end that it makes waits for what the alarm has set off, which the next watch does not do again."""
+    first = rings(file)[0][0]
+    stream.write_text(csv(STREAM[:first]) + "1\n")
+    options = ("-f", "--bad-rows", "stop", "--save-state", "--on-alarm", f"sleep 0.2; {noting(tmp_path)}")
+    for _ in range(2):
+        assert tocsin("watch", file, stream, *options).exit_code == 2
+    assert len(ids(tmp_path)) == 1
+
+
+def test_standard_output_that_fails(file: Path, stream: Path, tmp_path: Path) -> None:
+    """A pipe whose reader has left is no alarm, and keeps none from being acted upon; a full disk is told of."""
+    quiet = tmp_path / "quiet.csv"
+    quiet.write_text(csv(STREAM[:QUIET]))
+    assert rings(file)[0][0] > QUIET
+    for source, status in ((quiet, 0), (stream, 1)):
+        read, write = os.pipe()
+        os.close(read)
+        with process("watch", file, source, "--on-alarm", noting(tmp_path), stdout=write) as watch:
+            os.close(write)
+            trouble = [line for line in watch.communicate()[1].splitlines() if "Waiting for --on-alarm" not in line]
+            assert (trouble, watch.returncode) == ([], status)
+    assert len(ids(tmp_path)) == len(rings(file))
+    expected = [row for row, _ in rings(file)]
+    for unbuffered in ("", "1"):
+        own = shutil.copy(file, tmp_path / f"own{unbuffered}.tocsin")
+        environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
+        with (
+            Path("/dev/full").open("w") as full,
+            process("watch", own, stream, "--save-state", stdout=full, env=environment) as watch,
+        ):
+            assert watch.communicate()[1].splitlines() == [
+                "tocsin: Standard output failed, and is tried again: No space left on device.",
+                f"tocsin: {len(expected)} alarms could not be written to standard output.",
+            ]
+        again = tocsin("watch", own, stream, "--save-state").stdout
+        assert [int(row) for row in re.findall(r"ALARM before: .* rang at observation (\d+) of", again)] == expected
+
+
+def test_a_command_that_hangs(file: Path, stream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Is ended with all that it has started, and the alarms after it are told."""
+    monkeypatch.setattr(actions, "PATIENCE", PATIENCE)  # a busy machine tells nothing more
+    rows = [row for row, _ in rings(file)]
+    hangs = f'{noting(tmp_path)}; if [ "$TOCSIN_ROW" = {rows[0]} ]; then (sleep 3; echo late > "{tmp_path}/late"); fi'
+    began = time.monotonic()
+    result = tocsin("watch", file, stream, "--json", "--timeout", "1.5", "--on-alarm", hangs)
+    assert result.exit_code == 1
+    assert result.stderr == (
+        f"tocsin: --on-alarm failed for the alarm at observation {rows[0]}: the command took more than 1.5 s, and was "
+        "ended (--timeout).\n"
+    )
+    assert ids(tmp_path) == [alarm["id"] for alarm in events(result.stdout)[:-1]]
+    time.sleep(max(began + 4 - time.monotonic(), 0))
+    assert not (tmp_path / "late").exists()
+
+
+def test_a_status_for_supervisors(file: Path, stream: Path) -> None:
+    """That it rang is no failure with --exit-zero; trouble still is."""
+    assert tocsin("watch", file, stream).exit_code == 1
+    assert tocsin("watch", file, stream, "--exit-zero").exit_code == 0
+    stream.write_text("x,y\n1\n")
+    assert tocsin("watch", file, stream, "--exit-zero").exit_code == 2

@@ -15,26 +15,36 @@ LOOKED_AT = 1 << 20
 
 
 class Ledger:
-    """Appends objects, each whole or not at all.
+    """Appends objects, each whole or not at all, to the file that has the name then: it may be removed or put aside.
 
     option: what asks for it, for a message.  once: leave out objects whose id is there already.
     """
 
     def __init__(self, file: Path, option: str, *, once: bool = False) -> None:
+        self._file, self._once = file, once
+        self._ids: set[object] = set()
         try:
-            self._descriptor = os.open(file, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+            self._open()
         except OSError as error:
             raise InputError(f"Cannot write {option} {file}: {error.strerror or error}.") from error
-        self._regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
-        self._ids: set[object] = set()
-        if self._regular:
-            self._look(once)
 
-    def _look(self, once: bool) -> None:
+    def _open(self) -> None:
+        self._descriptor = os.open(self._file, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+        self._regular = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
+        if self._regular:
+            self._look()
+
+    def _has_the_name(self) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self._descriptor), self._file.stat())
+        except FileNotFoundError:
+            return False
+
+    def _look(self) -> None:
         size = os.fstat(self._descriptor).st_size
         os.lseek(self._descriptor, max(size - LOOKED_AT, 0), os.SEEK_SET)
         end = os.read(self._descriptor, LOOKED_AT)
-        for line in end.splitlines() if once else []:
+        for line in end.splitlines() if self._once else []:
             with suppress(ValueError, AttributeError):
                 self._ids.add(json.loads(line).get("id"))
         self._ids.discard(None)
@@ -44,6 +54,10 @@ class Ledger:
         """Append an object, unless it is there; an OSError if that fails."""
         if facts.get("id") in self._ids:
             return
+        if self._regular and not self._has_the_name():
+            before = self._descriptor
+            self._open()
+            os.close(before)
         line = json.dumps(facts).encode() + b"\n"
         if self._regular:
             line = self._begin + line

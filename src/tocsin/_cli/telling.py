@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import math
 import sys
@@ -54,6 +55,7 @@ class Report:
     last_alarm: int = 0
     in_series: int = 0
     unheard: bool = False
+    _failing: bool = False
     _unwritten: bool = False
 
     def saw_one(self, outcome: Outcome) -> None:
@@ -217,25 +219,28 @@ class Report:
             for line in lines:
                 self.view.print(line)
         elif not self.quiet and not self.unheard:
-            # Lines for people are wrapped between words where they are read, and nowhere else.
-            with self.out.capture() as text:
-                for line in lines:
-                    self.out.print(line, markup=False, soft_wrap=self.as_json or not self.out.is_terminal)
             try:
                 if self._unwritten:
                     self.out.file.flush()  # what failed before is still there
-                    self._unwritten = False
+                    self._unwritten = self._failing = False
                     return True
+                # Lines for people are wrapped between words where they are read, and nowhere else.
+                with self.out.capture() as text:
+                    for line in lines:
+                        self.out.print(line, markup=False, soft_wrap=self.as_json or not self.out.is_terminal)
                 self.out.file.write(text.get())
                 self.out.file.flush()
             except BrokenPipeError:
                 self.unheard = True
                 silence_standard_output()
             except OSError as error:
-                if not self._unwritten:
+                if not self._failing:
                     self.tell(f"tocsin: Standard output failed, and is tried again: {error.strerror or error}.")
-                self._unwritten = True
+                self._failing = True
+                # A buffer holds on to what it could not write; where there is none (python -u) it is gone.
+                self._unwritten = not isinstance(getattr(self.out.file, "buffer", None), io.RawIOBase)
                 return False
+            self._failing = False
         return True
 
 

@@ -195,12 +195,12 @@ def command(
                     rows.ended = not stop.asked
         except TocsinError:
             if as_it_goes:
+                _finish(report.actions, stop)  # what has had its effect need not wait in the file
                 keeper.try_to_keep()
             raise
+        report.tell_again()
         if saves:
-            if report.actions is not None:
-                _finish(report.actions, stop)
-            report.tell_again()
+            _finish(report.actions, stop)
             keeper.keep()
         report.summary(interrupted=stop.asked, saved_to=file if saves else None, bad_rows=bad.count, kept_in=bad.file)
         report.leave()
@@ -288,8 +288,8 @@ def _same(alarms: Path, other: Path | str) -> bool:
     return alarms.resolve() == Path(other).resolve()
 
 
-def _finish(actions: Actions, stop: Stopper) -> None:
-    if actions.finished:
+def _finish(actions: Actions | None, stop: Stopper) -> None:
+    if actions is None or actions.finished:
         return
     with suppress(KeyboardInterrupt), stop.waiting():
         actions.finish()
