@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import _thread
 import os
 import threading
 from collections.abc import Callable, Iterable, Iterator
@@ -9,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
-from functools import cache
 from itertools import islice
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -87,7 +87,7 @@ def undisturbed(work: Callable[[], R]) -> R:
             done.set()
 
     try:
-        _other_thread().submit(other)
+        _thread.start_new_thread(other, ())
         done.wait()
     except BaseException:
         if not _claimed(claim):
@@ -96,16 +96,6 @@ def undisturbed(work: Callable[[], R]) -> R:
     if errors:
         raise errors[0]
     return results[0]
-
-
-@cache
-def _other_thread() -> ThreadPoolExecutor:
-    """It lasts: to begin one takes longer than most of what it does."""
-    return ThreadPoolExecutor(1, "tocsin")
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_other_thread.cache_clear)  # threads do not follow into a child
 
 
 def _claimed(claim: list[Any]) -> bool:
