@@ -64,6 +64,16 @@ def test_a_few_wild_values(name: str, how: str, wild: float) -> None:
     seen_or_refused(name, reference, 1.0)
 
 
+def test_one_wild_value_among_zeros_and_ones() -> None:
+    """What is usual is judged by the values that differ from the median: most of a column may be one number."""
+    reference = np.random.default_rng(0).normal(size=(300, 2))
+    reference[:, 1] = reference[:, 1] > 0.8
+    assert rings(MeanShift(), reference, 1.0)
+    reference[17, 1] = 1e30
+    with pytest.raises(InputError, match=r"1e\+30 in column 1, .* Drop or cap"):
+        rings(MeanShift(), reference, 1.0)
+
+
 @pytest.mark.parametrize("exponent", [-300, -200, -160, -140, -100, -30, 30, 100, 140, 160, 200, 300])
 @pytest.mark.parametrize("name", STATISTICS)
 def test_any_scale(name: str, exponent: int) -> None:

@@ -19,6 +19,9 @@ SMALLEST, LARGEST = 1e-32, 1e32
 FAR_OUT = 1e8
 """Values that are further from the median than this, in typical distances from it, are no part of what is usual."""
 
+NONE = float(np.finfo(np.float64).tiny)
+"""Distances up to this are none: tables tell a number at its column's centre from a missing one by as much."""
+
 
 @dataclass(frozen=True)
 class MeanShift:
@@ -71,7 +74,7 @@ class MeanShift:
             deviation = moderate.std(0) * units
             # A constant column has no scale of its own (and a deviation of 0, or of rounding): any other value in it
             # is then a change of its own size.
-            constant = deviation <= 1e-12 * np.abs(points).max(0)
+            constant = deviation <= np.maximum(1e-12 * np.abs(points).max(0), NONE)
             return 1 / np.where(constant, 1.0, deviation)
         direction = np.atleast_1d(np.asarray(self.direction, dtype=np.float64))
         if len(direction) != points.shape[1]:
@@ -92,17 +95,18 @@ def _must_show_shifts(values: Float64Array, points: Float64Array | None) -> None
 
     values: its features.  points: the columns that they are, if they are columns.
     """
+    judged = values if points is None else points
     with np.errstate(over="ignore", invalid="ignore"):
-        sizes = np.abs(values - np.median(values, axis=0))
-        far = sizes > FAR_OUT * np.median(sizes, axis=0)
-    wild = (far & (np.median(sizes, axis=0) > 0)) | ~np.isfinite(values)
+        sizes = np.abs(judged - np.median(judged, axis=0))
+        typical = np.array([_median(size[size > NONE]) for size in sizes.T])
+        wild = (sizes > FAR_OUT * typical) | ~np.isfinite(values)
     if wild.any():
         row, column = np.unravel_index(int(np.argmax(np.where(wild, sizes, -1.0))), values.shape)
-        what = f"{points[row, column]:.4g} in column {column}" if points is not None else f"{values[row, column]:.4g}"
+        what = f"{judged[row, column]:.4g}" + (f" in column {column}" if points is not None else "")
         raise InputError(
-            f"The reference holds {what}, more than {FAR_OUT:g} times as far from the median as half of the values: a "
-            "mean and a standard deviation say nothing of the others then, and no shift of them would be heard. Drop "
-            "or cap such values, or use MMD(), which they do not blind."
+            f"The reference holds {what}, more than {FAR_OUT:g} times as far from the median as half of those that "
+            "differ from it: a mean and a standard deviation say nothing of the others then, and no shift of them "
+            "would be heard. Drop or cap such values, or use MMD(), which they do not blind."
         )
     if points is None and np.isfinite(values).all() and np.ptp(values) > 0:
         spread = float(np.median(sizes)) or float(sizes.max())
@@ -112,6 +116,10 @@ def _must_show_shifts(values: Float64Array, points: Float64Array | None) -> None
                 f" gives values about {spread:.3g} apart; that must lie between {SMALLEST:g} and {LARGEST:g}, since "
                 "they are in the units of the data. Multiply it by a number, or bring the columns to another unit.",
             )
+
+
+def _median(sizes: Float64Array) -> float:
+    return float(np.median(sizes)) if len(sizes) else np.inf
 
 
 @dataclass(frozen=True)

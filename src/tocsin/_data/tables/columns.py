@@ -20,8 +20,8 @@ NEW = 0.25
 """The part of all columns that a value counts for if its like is not in the reference. One alone must not ring: what
 comes up once in a thousand rows is not in every reference of a thousand."""
 
-NEAREST = 1e-300
-"""What a number at its column's centre is encoded as: no kernel can tell it from 0, which says that it is missing."""
+NEAREST = float(np.finfo(np.float64).tiny)
+"""What a number at its column's centre is encoded as: no statistic tells it from 0, which says that it is missing."""
 
 OTHERS = "*"
 """Stands for all columns that are not named: kinds={"flow": "auto", "*": "ignore"} watches one column."""
