@@ -1,214 +1,126 @@
-"""What Tocsin does with input that means harm: it works, or says what is wrong; it never crashes, nor takes all memory.
+"""What Tocsin does with files, signals and streams that mean harm.
 
-    python -m benchmarks.hostile files [--tries 10000] [--seed 0]
+    python -m benchmarks.hostile [files] [saves] [signals] [streams] [--quick]
 
-Every kind of attack is a module with `prepare`, `ready` and `attempt` (see `Attack`). Tries are made in processes of
-their own, many in each: one that dies, hangs or takes too much memory is seen as such, and the next goes on after it.
-Try number i of a seed is always the same. Ends with status 1 if any try did what none may.
+files: detectors, banks and states of fleets, altered in thousands of ways: they work, or are refused in words.
+saves: processes that save a detector, killed at any moment: the file is one that was saved, whole.
+signals: Ctrl-C at any moment of any call: a detector is as before the call or as after it.
+streams: files that are rotated, cut and written in pieces while their watch is killed: against one uninterrupted watch.
+
+All of them if none is named (an hour on two cores; --quick: minutes). Ends with status 1 if anything was lost, doubled
+or torn, crashed, or raised an error that is not Tocsin's.
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib
-import json
-import os
-import resource
-import signal
-import subprocess
 import sys
 import tempfile
 import time
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import suppress
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TypeVar
 
-from tocsin import TocsinError
+from rich.console import Console
+from rich.progress import track
 
-ATTACKS = {"files": "benchmarks.hostile_files"}
-"""By the name that is given on the command line."""
+from benchmarks import hostile_saves, hostile_signals, hostile_streams, hostile_tries
 
-PATIENCE = 60
-"""Seconds that a try may take."""
+Row = TypeVar("Row")
 
-TIMES, SPARE = 3, 50 * 2**20
-"""Memory that a try may take: so many times what it was given, and so many bytes besides."""
-
-ROOM = 16 * 2**30
-"""Addresses that a process may have, so that an attack that works does not stop the machine."""
-
-TRIES_AT_ONCE = 500
+COLUMNS = ("tries", "worked", "clear errors", "raw errors", "crashed", "lost", "doubled", "torn", "over memory")
+BAD = COLUMNS[3:]
 
 
-class Attack(Protocol):
-    """A kind of attack: what a module must have."""
+class Summary:
+    """Rows of a table, one for each kind of attack."""
 
-    def prepare(self, folder: Path) -> None:
-        """Make what tries have in common, once."""
+    def __init__(self) -> None:
+        self.rows: dict[str, dict[str, int]] = {}
+        self.console = Console(stderr=True)
 
-    def ready(self, folder: Path) -> None:
-        """Do once what takes memory in every process: imports, compiled code."""
+    def add(self, attack: str, **counts: int) -> None:
+        """Some more tries of it; columns that are not named do not go with it."""
+        row = self.rows.setdefault(attack, {})
+        for column, count in counts.items():
+            row[column.replace("_", " ")] = row.get(column.replace("_", " "), 0) + count
 
-    def attempt(self, folder: Path, seed: int, number: int) -> Try:
-        """What to try."""
-
-
-@dataclass(frozen=True)
-class Try:
-    """Something to try.
-
-    size: bytes that it is given.  use: does it, and raises what comes out of it.
-    """
-
-    kind: str
-    size: int
-    use: Callable[[], None]
-
-
-class Broken(Exception):  # noqa: N818 (no error: what must not be)
-    """A try went on and gave what it must not."""
-
-
-@dataclass
-class Tally:
-    """The ends of tries of one kind.
-
-    grown: most memory that a try took, in bytes.  over: tries that took more than they may.
-    """
-
-    tries: int = 0
-    worked: int = 0
-    clear: int = 0
-    raw: int = 0
-    crashed: int = 0
-    grown: int = 0
-    over: int = 0
-    worst: list[str] = field(default_factory=list)
+    def show(self) -> None:
+        """As a table of Markdown."""
+        print(f"| attack | {' | '.join(COLUMNS)} |\n|---|{'---|' * len(COLUMNS)}")
+        for attack, row in self.rows.items():
+            print(f"| {attack} | {' | '.join(str(row.get(column, '')) for column in COLUMNS)} |")
 
     @property
-    def bad(self) -> int:
-        return self.raw + self.crashed + self.over
+    def bad(self) -> bool:
+        return any(row.get(column, 0) for row in self.rows.values() for column in BAD)
 
 
-def attacked(name: str, tries: int, seed: int = 0) -> dict[str, Tally]:
-    """Make tries of an attack; what they came to, by kind."""
-    tallies: dict[str, Tally] = {}
+def files(summary: Summary, tries: int, seed: int) -> None:
+    """By kind of file."""
+    for kind, own in sorted(hostile_tries.attacked("benchmarks.hostile_files", tries, seed).items()):
+        counts = {"tries": own.tries, "worked": own.worked, "clear_errors": own.clear, "raw_errors": own.raw}
+        summary.add(f"files: {kind}", **counts, crashed=own.crashed, over_memory=own.over)
+        for line in own.worst[:5]:
+            summary.console.print(line)
+        summary.console.print(f"{kind}: at most {own.grown / 2**20:.0f} MB")
+
+
+def saves(summary: Summary, tries: int, seed: int) -> None:
+    """A file that cannot be read counts as lost; one that was never saved, or a part that stays, as torn."""
+    found = hostile_saves.saves(tries)
+    summary.add("saves killed", tries=tries, lost=found.unreadable, torn=found.torn + found.left)
+
+
+def signals(summary: Summary, tries: int, seed: int) -> None:
+    """By what is called."""
     with tempfile.TemporaryDirectory() as folder:
-        _attack(name).prepare(Path(folder))
-        first = 0
-        while first < tries:
-            count = min(TRIES_AT_ONCE, tries - first)
-            done = 0
-            for told in _in_a_process(name, Path(folder), seed, first, count):
-                _count(tallies.setdefault(told["kind"], Tally()), told)
-                done += 1
-            first += max(done, 1)
-    return tallies
+        for name, verdict in _shown("signals", hostile_signals.verdicts(tries, Path(folder))):
+            call = f"Ctrl-C in {name.split(' of ')[0]}"
+            summary.add(call, tries=verdict.interrupted, torn=verdict.torn)
+            if verdict.torn:
+                summary.console.print(f"{name}: {verdict}")
 
 
-def _attack(name: str) -> Attack:
-    module: Any = importlib.import_module(ATTACKS[name])
-    return module  # type: ignore[no-any-return]
+def streams(summary: Summary, tries: int, seed: int) -> None:
+    """By how the file is rotated; a watch that ends since it cannot know counts as a clear error."""
+    for scenario, own in _shown("streams", hostile_streams.tallies(tries)):
+        summary.add(
+            f"watch, file {scenario}", tries=own.tries, clear_errors=own.refused, torn=own.different,
+            worked=own.tries - own.refused, lost=own.rows_lost + own.alarms_lost,
+            doubled=own.rows_doubled + own.alarms_doubled,
+        )  # fmt: skip
 
 
-def _in_a_process(name: str, folder: Path, seed: int, first: int, count: int) -> Iterator[dict[str, Any]]:
-    """What tries came to; the last of them is the one in which the process died, if it did."""
-    call = ["-m", "benchmarks.hostile", name, "--folder", str(folder), "--seed", str(seed)]
-    call += ["--first", str(first), "--tries", str(count)]
-    with subprocess.Popen([sys.executable, *call], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
-        assert child.stdout is not None
-        begun: dict[str, Any] | None = None
-        for line in child.stdout:
-            told = json.loads(line)
-            if told["end"] == "begun":
-                begun = told
-            else:
-                begun = None
-                yield told
-        errors = "" if child.stderr is None else child.stderr.read()
-    if begun is None and child.returncode:
-        raise RuntimeError(f"The process of tries from {first} on did not begin: {errors[-2000:]}")
-    if begun is not None:
-        yield {**begun, "end": "crashed", "error": f"status {child.returncode}: {errors[-500:]}"}
+def _shown(what: str, rows: Iterable[Row]) -> Iterable[Row]:
+    return track(rows, what, console=Console(stderr=True), transient=True)
 
 
-def _count(tally: Tally, told: dict[str, Any]) -> None:
-    tally.tries += 1
-    end = told["end"]
-    setattr(tally, end, getattr(tally, end) + 1)
-    grown, size = told.get("grown", 0), told.get("size", 0)
-    tally.grown = max(tally.grown, grown)
-    over = grown > TIMES * size + SPARE
-    tally.over += over
-    if over or end in ("raw", "crashed"):
-        what = f"{grown / 2**20:.0f} MB for {size / 2**20:.2f}" if over else told["error"]
-        tally.worst.append(f"try {told['number']} ({told['kind']}): {what}")
-
-
-def _make_tries(name: str, folder: Path, seed: int, first: int, count: int) -> None:
-    """In a process of its own: tells each try before it is made, and what it came to."""
-    warnings.simplefilter("ignore")
-    attack = _attack(name)
-    attack.ready(folder)
-    resource.setrlimit(resource.RLIMIT_AS, (ROOM, ROOM))
-    for number in range(first, first + count):
-        given = attack.attempt(folder, seed, number)
-        told: dict[str, Any] = {"number": number, "kind": given.kind, "size": given.size, "end": "begun"}
-        print(json.dumps(told), flush=True)
-        signal.alarm(PATIENCE)  # nobody catches it: a try that hangs is one that crashed
-        before = _memory()
-        told["end"] = "worked"
-        try:
-            given.use()
-        except TocsinError as error:
-            told |= {"end": "clear", "error": f"{type(error).__name__}: {error}"[:500]}
-        except Exception as error:
-            told |= {"end": "raw", "error": f"{type(error).__name__}: {error}"[:500]}
-        signal.alarm(0)
-        told["grown"] = max(_memory(peak=True) - before, 0)
-        print(json.dumps(told), flush=True)
-
-
-def _memory(*, peak: bool = False) -> int:
-    """Bytes of this process in memory, or the most since this was last asked for without `peak`."""
-    if not peak:
-        with suppress(OSError):
-            Path("/proc/self/clear_refs").write_text("5", encoding="ascii")
-    wanted = "VmHWM" if peak else "VmRSS"
-    for line in Path("/proc/self/status").read_text(encoding="ascii").splitlines():
-        if line.startswith(wanted):
-            return int(line.split()[1]) * 1024
-    return 0
+ATTACKS: dict[str, tuple[Callable[[Summary, int, int], None], int, int]] = {
+    "files": (files, 10_000, 500),
+    "saves": (saves, 200, 20),
+    "signals": (signals, 20, 5),
+    "streams": (streams, 10, 1),
+}
+"""And the tries of each, or, of signals and streams, of every call and scenario; those of --quick are last."""
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("attack", choices=sorted(ATTACKS))
-    parser.add_argument("--tries", type=int, default=10_000)
+    parser.add_argument("attacks", nargs="*", metavar="attack", help=", ".join(ATTACKS))
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--tries", type=int, help="instead of as many as usual")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--first", type=int, default=0, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.folder:
-        _make_tries(options.attack, options.folder, options.seed, options.first, options.tries)
-        return 0
-    began = time.perf_counter()
-    tallies = attacked(options.attack, options.tries, options.seed)
-    row = "{:<12} {:>7} {:>7} {:>12} {:>10} {:>8} {:>15} {:>12}"
-    print(
-        row.format("kind", "tries", "worked", "clear errors", "raw errors", "crashed", "most memory, MB", "over limit")
-    )
-    for kind, own in sorted(tallies.items()):
-        memory = f"{own.grown / 2**20:.0f}"
-        print(row.format(kind, own.tries, own.worked, own.clear, own.raw, own.crashed, memory, own.over))
-    for own in tallies.values():
-        for line in own.worst[:5]:
-            print(line)
-    print(f"seed {options.seed}, {time.perf_counter() - began:.0f} s, {os.cpu_count()} cores")
-    return 1 if any(own.bad for own in tallies.values()) else 0
+    given = parser.parse_args()
+    if unknown := set(given.attacks) - set(ATTACKS):
+        parser.error(f"there are no attacks {', '.join(unknown)}; there are {', '.join(ATTACKS)}")
+    began, summary = time.perf_counter(), Summary()
+    for name in given.attacks or ATTACKS:
+        attack, tries, few = ATTACKS[name]
+        attack(summary, given.tries or (few if given.quick else tries), given.seed)
+    summary.show()
+    print(f"\nseed {given.seed}, {time.perf_counter() - began:.0f} s")
+    return int(summary.bad)
 
 
 if __name__ == "__main__":

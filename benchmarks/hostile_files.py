@@ -26,7 +26,7 @@ from zlib import crc32
 
 import numpy as np
 
-from benchmarks.hostile import Broken, Try
+from benchmarks.hostile_tries import Broken, Try
 from tocsin import (
     LSDD,
     MMD,

@@ -1,6 +1,4 @@
-"""What Ctrl-C leaves behind: a detector as before the call or as after it, if this ends with status 0.
-
-    python -m benchmarks.hostile_signals [--tries 2000] [--only NAME ...] [--backend NAME ...]
+"""What Ctrl-C leaves behind: a detector as before the call or as after it.
 
 Every try makes a call and interrupts it by a signal, at a random moment within (or shortly after) the time that the
 call takes. Its object, as it is then saved, is compared byte for byte with twins that have made the call, and have not.
@@ -8,12 +6,9 @@ call takes. Its object, as it is then saved, is compared byte for byte with twin
 
 from __future__ import annotations
 
-import argparse
 import signal
-import sys
-import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
@@ -184,19 +179,9 @@ def bank_update(bank: DetectorBank, rng: np.random.Generator) -> object:
     return bank.update(rng.normal(size=(bank.streams, WIDTH)))
 
 
-def _table(backends: Sequence[Backend], only: Sequence[str], tries: int, folder: Path) -> bool:
-    torn = 0
-
-    def tell(name: str, verdict: Verdict) -> None:
-        nonlocal torn
-        torn += verdict.torn
-        print(f"{name:<48}{verdict.tries:>8}{verdict.interrupted:>13}{verdict.torn:>6}", flush=True)
-
-    def wanted(name: str) -> bool:
-        return not only or any(part in name for part in only)
-
-    print(f"{'call':<48}{'tries':>8}{'interrupted':>13}{'torn':>6}")
-    for backend in backends:
+def verdicts(tries: int, folder: Path) -> Iterator[tuple[str, Verdict]]:
+    """Every call of every kind of detector, each interrupted so many times."""
+    for backend in BACKENDS:
         watchers: dict[str, Callable[[], Any]] = {
             name: lambda make=make, backend=backend: fitted(make(), backend)  # type: ignore[misc]
             for name, make in STATISTICS.items()
@@ -205,31 +190,10 @@ def _table(backends: Sequence[Backend], only: Sequence[str], tries: int, folder:
             watchers["LSDDInc"] = lambda: LSDDInc(40, window=5, seed=1).fit(reference())
             watchers["ScanB"] = lambda: ScanB(100, window=5, seed=1).fit(reference())
         for name, make in watchers.items():
-            calls = {f"{name}, {backend}: {call}": act for call, act in CALLS.items()}
-            chosen = {row: act for row, act in calls.items() if wanted(row)}
-            watcher = make() if chosen else None
-            for row, act in chosen.items():
+            watcher = make()
+            for call, act in CALLS.items():
                 act(watcher, np.random.default_rng(0))  # compiled
-                tell(row, tried(watcher, copy, act, tries, folder))
-        row, own = f"DetectorBank, {backend}: update", f"Fleet, {backend}: step"
-        if wanted(row):
-            bank = DetectorBank(fitted(MMD(), backend), STREAMS)
-            tell(row, tried(bank, bank_twin(folder), bank_update, tries, folder))
-        if wanted(own):
-            tell(own, fleet_tried(Fleet(fitted(MMD(), backend), rest=0), tries))
-    return torn == 0
-
-
-def main() -> None:
-    """Interrupt every call of every kind of detector."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tries", type=int, default=2000)
-    parser.add_argument("--only", nargs="*", default=[], help="rows whose names hold one of these")
-    parser.add_argument("--backend", nargs="*", default=list(BACKENDS), choices=BACKENDS)
-    given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        sys.exit(0 if _table(given.backend, given.only, given.tries, Path(folder)) else 1)
-
-
-if __name__ == "__main__":
-    main()
+                yield f"{call} of {name}, {backend}", tried(watcher, copy, act, tries, folder)
+        bank = DetectorBank(fitted(MMD(), backend), STREAMS)
+        yield f"update of a bank, {backend}", tried(bank, bank_twin(folder), bank_update, tries, folder)
+        yield f"step of a fleet, {backend}", fleet_tried(Fleet(fitted(MMD(), backend), rest=0), tries)

@@ -1,4 +1,4 @@
-"""What `tocsin watch` loses or doubles when it is killed and its file is rotated: python -m benchmarks.hostile_streams.
+"""What `tocsin watch` loses or doubles when it is killed and its file is rotated.
 
 A writer appends rows, rotates the file and kills the watch (kill -9) at moments chosen at random; each try ends as one
 uninterrupted watch of all rows would, or in the exit status that says that this cannot be known. What is compared are
@@ -7,7 +7,6 @@ the rows that the detector took in and the alarms that were written.
 
 from __future__ import annotations
 
-import argparse
 import json
 import shutil
 import signal
@@ -17,6 +16,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -31,12 +31,20 @@ ROWS, EVERY, LOST, PATIENCE = 160, 10, 3, 20.0
 seconds within which it must have seen all."""
 
 ROTATIONS = ("none", "rename", "rename twice", "dated", "copy and truncate", "copy and truncate twice", "put aside")
-KILLS = ("none", "one", "three")
+KILLS = {"none": 0, "one": 1, "three": 3}
 PIECES = 24
 """In which a stream is written."""
 
+LONG, LONG_EVERY = 20_000, 500
+"""Rows of a stream that is all there from the beginning, and those between two saves: watched, it takes a second."""
+
+AT_ONCE = 4
+"""Tries that are made at the same time."""
+
 END = "end\n"
 """A line that is no row, after the last: once it is kept as such, all rows before it were taken in."""
+
+ALL_THERE = "all there"
 
 ONE_LINE: Callable[[], object] = lambda: None  # noqa: E731
 
@@ -44,6 +52,8 @@ SCENARIOS = [
     *(f"{rotation}, kills: {kill}" for rotation in ROTATIONS for kill in KILLS),
     "cut back and regrown, kills: none",
     "cut back and regrown, kills: one",
+    "all there, kills: one",
+    "all there, kills: three",
 ]
 
 
@@ -71,11 +81,11 @@ def fitted(file: Path) -> None:
     Detector(300, window=[5, 20], paths=500, seed=1).fit(rows, progress=False).save(file)
 
 
-def stream(seed: int) -> Float64Array:
-    """Rows of which the last third has changed."""
+def stream(seed: int, count: int) -> Float64Array:
+    """Rows of which the last have changed."""
     rng = np.random.default_rng(seed)
-    quiet = ROWS * 2 // 3
-    return np.concatenate([rng.normal(size=(quiet, 2)), rng.normal(loc=2, size=(ROWS - quiet, 2))])
+    changed = ROWS // 3
+    return np.concatenate([rng.normal(size=(count - changed, 2)), rng.normal(loc=2, size=(changed, 2))])
 
 
 def lines(rows: Float64Array) -> list[str]:
@@ -100,9 +110,10 @@ class Trial:
 
     # The watch
 
-    def start(self) -> None:
+    def start(self, *, follow: bool = True) -> None:
         """Watch, in a process of its own."""
-        options = ["--follow", "--save-every", str(EVERY), "--alarms", str(self.folder / "alarms.jsonl"), "--quiet"]
+        how = ["--follow", "--save-every", str(EVERY)] if follow else ["--save-every", str(LONG_EVERY)]
+        options = [*how, "--alarms", str(self.folder / "alarms.jsonl"), "--quiet"]
         command = [sys.executable, "-m", "tocsin", "watch", str(self.folder / "d.tocsin"), str(self.log), *options]
         with (self.folder / "errors").open("ab") as errors:
             self.process = subprocess.Popen(command, stderr=errors, stdin=subprocess.DEVNULL)
@@ -167,10 +178,13 @@ def trial(scenario: str, seed: int, detector: Path, pieces: int = PIECES) -> Tal
     """One try, compared with one uninterrupted run."""
     rotation, _, kill = scenario.partition(", kills: ")
     rng = np.random.default_rng(seed)
-    rows = stream(seed)
+    rows = stream(seed, LONG if rotation == ALL_THERE else ROWS)
     with tempfile.TemporaryDirectory() as name:
         it = Trial(Path(name), rng)
         shutil.copy(detector, it.folder / "d.tocsin")
+        if rotation == ALL_THERE:
+            _watch_all_there(it, KILLS[kill], rows)
+            return _compared(it, detector, rows)
         steps = list(_steps(it, rotation, kill, lines(rows[EVERY:]), pieces))
         try:
             it.write("".join(lines(rows[:EVERY])))
@@ -190,6 +204,22 @@ def trial(scenario: str, seed: int, detector: Path, pieces: int = PIECES) -> Tal
         return _compared(it, detector, rows)
 
 
+def _watch_all_there(it: Trial, kills: int, rows: Float64Array) -> None:
+    """A file to its end, by watches that are killed once they have begun to save, and one that is not."""
+    it.write("".join(lines(rows)))
+    for kill in range(kills + 1):
+        before = it.saved()
+        it.start(follow=False)
+        assert it.process is not None
+        if kill < kills:
+            it.wait(lambda before=before: it.saved() > before)  # type: ignore[misc]
+            time.sleep(it.rng.uniform(0, 0.3))
+            it.end(signal.SIGKILL)
+        else:
+            it.statuses.append(it.process.wait(10 * PATIENCE))
+            it.process = None
+
+
 def _steps(it: Trial, rotation: str, kill: str, texts: list[str], pieces: int) -> Iterator[Callable[[], object]]:
     """What happens, in order: pieces of text, rotations, kills and pauses."""
     text = "".join(texts)
@@ -206,7 +236,7 @@ def _steps(it: Trial, rotation: str, kill: str, texts: list[str], pieces: int) -
         at(1, partial(it.rotate, rotation), ONE_LINE, partial(it.rotate, rotation))
     elif rotation != "none":
         at(3, partial(it.rotate, rotation))
-    at({"none": 0, "one": 1, "three": 3}[kill], partial(it.end, signal.SIGKILL), it.start)
+    at(KILLS[kill], partial(it.end, signal.SIGKILL), it.start)
     done = 0
     for i, end in enumerate(ends):
         if i in events:
@@ -233,7 +263,7 @@ def _compared(it: Trial, detector: Path, rows: Float64Array) -> Tally:
     ringing = [int(i) + 1 for i in np.flatnonzero(expected.update_many(rows).alarm)]
     found = Detector.load(it.folder / "d.tocsin")
     taken = it.saved()
-    tally.rows_lost, tally.rows_doubled = max(ROWS - taken, 0), max(taken - ROWS, 0)
+    tally.rows_lost, tally.rows_doubled = max(len(rows) - taken, 0), max(taken - len(rows), 0)
     place = (expected.run, expected.time)
     if expected.alarm is None and (found.run, found.time) != place:
         tally.different = 1
@@ -245,29 +275,18 @@ def _compared(it: Trial, detector: Path, rows: Float64Array) -> Tally:
 
 
 def run(scenario: str, tries: int, detector: Path, first: int = 0, pieces: int = PIECES) -> Tally:
-    """So many tries."""
+    """So many tries, some at once, since most of their time they wait."""
     tally = Tally()
-    for seed in range(first, first + tries):
-        tally.add(trial(scenario, seed, detector, pieces))
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        for own in pool.map(partial(trial, scenario, detector=detector, pieces=pieces), range(first, first + tries)):
+            tally.add(own)
     return tally
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--tries", type=int, default=len(SCENARIOS), help="of all scenarios together")
-    tries = parser.parse_args().tries
-    print("| scenario | tries | refused | rows lost | rows doubled | alarms lost | alarms doubled | state differs |")
-    print("|---|---|---|---|---|---|---|---|")
+def tallies(tries: int) -> Iterator[tuple[str, Tally]]:
+    """So many tries of every scenario."""
     with tempfile.TemporaryDirectory() as folder:
         detector = Path(folder) / "d.tocsin"
         fitted(detector)
-        everything = Tally()
         for i, scenario in enumerate(SCENARIOS):
-            own = run(scenario, (tries - i - 1) // len(SCENARIOS) + 1, detector, first=1000 * i)
-            everything.add(own)
-            print(f"| {scenario} | {' | '.join(str(value) for value in vars(own).values())} |", flush=True)
-        print(f"| **all** | {' | '.join(str(value) for value in vars(everything).values())} |")
-
-
-if __name__ == "__main__":
-    main()
+            yield scenario, run(scenario, tries, detector, first=1000 * i)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.hostile import attacked
+from benchmarks.hostile_tries import attacked
 
 from tocsin import MMD, Detector, DetectorBank, Gaussian, MeanShift, StorageError
 from tocsin._detector import schema, storage
@@ -25,7 +25,7 @@ ROWS = np.random.default_rng(0).normal(size=(60, 2))
 @pytest.mark.long
 def test_files_and_states_that_mean_harm() -> None:
     """They work, or are refused in words: none crashes, none gives another error, none takes much memory."""
-    tallies = attacked("files", 400, seed=17)
+    tallies = attacked("benchmarks.hostile_files", 400, seed=17)
     assert not [line for tally in tallies.values() for line in tally.worst]
     assert sum(tally.tries for tally in tallies.values()) == 400
     assert sum(tally.worked for tally in tallies.values()) > 40, "some alterations mean nothing"

@@ -16,7 +16,7 @@ SCENARIOS = [
     "put aside, kills: three",
     "cut back and regrown, kills: none",
 ]
-"""One of each kind; python -m benchmarks.hostile_streams tries them all."""
+"""One of each kind; `python -m benchmarks.hostile streams` tries them all."""
 
 PIECES = 12
 """In which a stream is written: half as many pauses as in the benchmark, with as many rotations and kills."""
