@@ -159,6 +159,16 @@ def _pair_bootstrap(s: Sizes) -> Arguments:
     ]  # fmt: skip
 
 
+def _pair_loudest(s: Sizes) -> Arguments:
+    """Some rows twice, some not at all."""
+    given = _pair_bootstrap(s)
+    rows = (len(s.widths) + (s.typical >= 0)) * len(s.windows)
+    chosen = s.rng.integers(0, rows, rows + 1)
+    signs, scale = s.rng.choice([-1.0, 1.0], rows + 1), s.rng.uniform(0.5, 2, rows + 1)
+    ties = s.rng.random((len(given[2]), given[2].shape[1] - s.windows[-1] + 1)) / 100
+    return [*given, chosen, signs, s.rng.normal(size=rows + 1), scale, ties, 0.0, 0.0]
+
+
 def _pair_split(s: Sizes) -> Arguments:
     streams = np.stack([s.rng.permutation(s.count)[: 2 * s.windows[-1] - 1] for _ in range(3)]).astype(np.int32)
     row_sums = s.rng.uniform(0, s.count, (len(s.widths), s.count))
@@ -311,6 +321,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "mean_distances": _mean_distances,
     "pair_advance": _pair_advance,
     "pair_bank_step": _pair_bank,
+    "pair_bootstrap_loudest": _pair_loudest,
     "pair_bootstrap_paths": _pair_bootstrap,
     "pair_keys_advance": _pair_keys,
     "pair_keys_take": _pair_keys_take,
@@ -342,6 +353,7 @@ ON_DEVICE: dict[str, list[int]] = {
     "loudest": [0, 3],
     "pair_advance": [8, 9],
     "pair_bank_step": [0, 1, 2, 3, 4, 12, 13],
+    "pair_bootstrap_loudest": [0, 1, 2, 3, 6, 7, 8, 14],
     "pair_bootstrap_paths": [0, 1, 2, 3, 6, 7, 8],
     "pair_keys_advance": [],
     "pair_keys_take": [],

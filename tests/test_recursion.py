@@ -357,9 +357,9 @@ def test_a_calibration_redoes_what_floors_have_spoilt(
     redone: list[bool] = []
     every_record = Simulation._records
 
-    def _records(simulation: Simulation, normaliser: Normaliser, *, everything: bool = False) -> Records:
+    def _records(simulation: Simulation, normaliser: Normaliser, *, everything: bool = False, **known: Any) -> Records:
         redone.append(everything)
-        return every_record(simulation, normaliser, everything=everything)
+        return every_record(simulation, normaliser, everything=everything, **known)
 
     def fitted(use: Callable[..., Floats]) -> list[str]:
         monkeypatch.setattr(run, "floors", use)

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 
@@ -19,6 +20,22 @@ from tocsin._compute.arrays import BoolArray, Float32Array, Float64Array, Int32A
 from tocsin._samplers import Streams
 
 NullPaths = Callable[[Streams], Float32Array]
+
+
+@runtime_checkable
+class Loudest(Protocol):
+    """Null paths that can tell their loudest channel without the others."""
+
+    def loudest(
+        self,
+        streams: Streams,
+        centre: Float64Array,
+        scale: Float64Array,
+        ties: Float64Array,
+        grid: float,
+        origin: float,
+    ) -> Float64Array:
+        """What `compute.loudest` makes of their channels."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,7 +91,12 @@ class NullBlocks:
         return generator(self.seed, purpose, block)
 
     def _paths(self, normaliser: Normaliser, streams: Streams) -> Float64Array:
-        return normaliser.paths(self.null(streams), streams.coins[:, : self.plan.tests], self.compute)
+        coins = streams.coins[:, : self.plan.tests]
+        if isinstance(self.null, Loudest):
+            return self.null.loudest(
+                streams, normaliser.centre, normaliser.scale, normaliser.tie * coins, normaliser.grid, normaliser.origin
+            )
+        return normaliser.paths(self.null(streams), coins, self.compute)
 
     def _records(self, paths: Float64Array, low: Float64Array) -> Records:
         edges = self.plan.edges

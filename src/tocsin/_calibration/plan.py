@@ -15,6 +15,8 @@ from tocsin._samplers import DrawnStreams, Source, SplitStreams, StreamSampler
 
 Mode = Literal["steady", "paper", "fixed"]
 
+Precision = float | Literal["auto"]
+
 References = Literal["bootstrap", "direct", "split"]
 """What null streams are tested against: bootstrap copies of the reference; the reference itself; or what is left of it.
 
@@ -23,6 +25,10 @@ places depend on the reference: there, streams must meet the very reference that
 
 PAPER_PATHS = 25_000
 """Paths of the paper's experiments, and the default of its two modes."""
+
+COARSEST, FINEST, OF_OWN = 0.05, 0.025, 1 / 3
+"""Bounds of the Monte Carlo error to which 'auto' simulates, and between them which part of what the reference's own
+finite size does to the rate: more streams would hardly narrow the interval."""
 
 MOST_TESTS = 2**24
 """Tests that are simulated, once the transients are over. Rarer alarms are extrapolated from what these show."""
@@ -37,7 +43,7 @@ draws do: a reference of N points holds no more than about N / ERT of them, howe
 TAIL_WINDOWS = 2
 """More often than once in this many windows is no tail to extrapolate from."""
 
-SPREAD_ALARMS = 300
+SPREAD_ALARMS = 100
 """Alarms of each pseudo-reference that is looked at for how much they differ."""
 
 STEADY_WINDOWS = 4
@@ -54,7 +60,8 @@ class Plan:
         extrapolated.  alpha: the rate of false alarms per test that goes with it.
     references: what streams are tested against.  sampler: draws them.
     edges: tests edges[b] to edges[b + 1] - 1 share a threshold.
-    paths: how many streams.  block: how many of them are simulated in one piece, from one seed.
+    paths: how many streams.  most: how many it may come to, if those show that the reference deserves more.
+    block: how many of them are simulated in one piece, from one seed.
     spread: how many streams meet many pseudo-references each; 0 for none.
     """
 
@@ -66,6 +73,7 @@ class Plan:
     sampler: StreamSampler
     edges: Int64Array
     paths: int
+    most: int
     block: int
     spread: int
 
@@ -90,20 +98,22 @@ def make_plan(
     *,
     bootstraps: bool,
     discrete: bool,
-    error: float,
+    error: Precision,
     paths: int | None,
     interval: bool = True,
     block_work: int = 2**20,
 ) -> Plan:
     """Plan a calibration with points of `source` to a Monte Carlo error `error` of the rate of alarms.
 
+    error: 'auto' for as small an error as the reference deserves, which what is planned will tell.
     bootstraps: whether the statistic can be tested against bootstrap references.
     discrete: whether the reference has so few distinct values that ties matter.
     interval: whether the error that the reference causes is to be estimated too.
     block_work: pairs of points that streams simulated in one piece have, about.
     """
     one_of(Option("mode", mode), mode, get_args(Mode))
-    widest, count, simulated, spread = windows[-1], source.count, ert, 0
+    automatic = error == "auto"
+    widest, count, simulated, spread, finer = windows[-1], source.count, ert, 0, 1.0
     sampler: StreamSampler
     references: References = "split"
     if mode == "steady":
@@ -118,12 +128,17 @@ def make_plan(
             steady = length - 2 * widest + 1
             sampler = SplitStreams(source, length)
         edges = transient_edges(widest, steady)
+        error = FINEST if error == "auto" else error
         alarms = error**-2 if paths is None else min(error**-2, max(paths / 4, FEWEST_ALARMS))
         tests = MOST_TESTS if paths is None else paths * steady
         simulated = max(tests / alarms, 2.0, widest / 3)
         if source.length > 1 and references != "direct":
             simulated = min(simulated, max(count / BLOCK_ALARMS, TAIL_WINDOWS * widest))
         simulated = min(ert, simulated)
+        if automatic and paths is None and simulated == ert and references != "direct":
+            # A tail, and the spread over laws, are known the worse the fewer alarms there are.
+            finer = (COARSEST / FINEST) ** 2
+            alarms /= finer
         if references == "direct" and simulated < ert:
             raise InputError(
                 Option("ert", Code(f"{ert:g}")),
@@ -162,7 +177,8 @@ def make_plan(
         )
     work = sampler.length * (widest if mode == "steady" else sampler.length)
     block = min(max(block_work // work, 4), block_work // 2**8)
-    return Plan(mode, ert, simulated, windows, references, sampler, edges, paths, block, spread)
+    most = math.ceil(paths * finer)
+    return Plan(mode, ert, simulated, windows, references, sampler, edges, paths, most, block, spread)
 
 
 def _rings(ert: float, widest: int, steady: int) -> float:

@@ -47,6 +47,11 @@ class Records:
         kept = self.value > self.least(floors)[self.stretch]
         return Records(self.paths, floors, self.path[kept], self.stretch[kept], self.step[kept], self.value[kept])
 
+    def first(self, paths: int) -> Records:
+        """Of so many paths only."""
+        kept = self.path < paths
+        return Records(paths, self.floors, self.path[kept], self.stretch[kept], self.step[kept], self.value[kept])
+
     @classmethod
     def merge(cls, pieces: Sequence[Records]) -> Records:
         """Several sets of paths, with the same floors, as one."""

@@ -128,7 +128,7 @@ class Calibration(Thresholds):
         if self.references == "direct":
             # The rate falls in steps, from one atom to the next: no slope at a level says how steep the whole is.
             return max(level - self.centre, 1e-300)
-        return max((level - self.centre) * self.curve.slope(level), 1.0)
+        return self.curve.leverage(level, self.centre)
 
     def guaranteed(self, probability: float) -> Calibration:
         """The same, with thresholds so high that the true expected run time is `ert` or more with this probability."""

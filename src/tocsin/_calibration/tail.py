@@ -185,6 +185,10 @@ class RateCurve:
             return self.tail.level(log_rate)
         return float(np.interp(-log_rate, -self.log_rates, self.values))
 
+    def leverage(self, level: float, centre: float) -> float:
+        """How much the log rate at a level changes with the scale of what is `centre` on average."""
+        return max((level - centre) * self.slope(level), 1.0)
+
     def slope(self, value: float) -> float:
         """-d log rate / d value, over a change of the rate by a factor e."""
         here = -float(self.log_rarity(np.array([value]))[0])

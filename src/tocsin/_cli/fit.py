@@ -11,7 +11,7 @@ from typing import Annotated, Literal, cast
 
 import typer
 
-from tocsin._calibration.plan import Mode
+from tocsin._calibration.plan import Mode, Precision
 from tocsin._cli import common, describe, reading
 from tocsin._cli.spelling import spelled
 from tocsin._common.errors import InputError, ReferenceWarning, TocsinError
@@ -73,7 +73,11 @@ Guarantee = typer.Option(
 )
 Interval = typer.Option(help="Estimate how far the true run time may be from --ert, for this reference.")
 Begin = typer.Option(help="'warm' tests from the first observation on, 'cold' once the widest window is full.")
-Error = typer.Option(metavar="X", help="Monte Carlo error of the false alarm rate to calibrate to.")
+Error = typer.Option(
+    metavar="X",
+    help="Monte Carlo error of the false alarm rate to calibrate to, such as 0.01. 'auto': small beside what the size "
+    "of the reference does to it.",
+)
 Paths = typer.Option(metavar="N", help="Streams to simulate. Default: as many as --error asks for.")
 Seed = typer.Option(metavar="N", help="Whole number for reproducible thresholds. Default: a fresh one, kept in FILE.")
 Workers = typer.Option(metavar="N", help="Threads; their number changes nothing in the result. Default: all cores.")
@@ -97,7 +101,7 @@ def command(
     guarantee: Annotated[float | None, Guarantee] = None,
     interval: Annotated[bool, Interval] = True,
     start: Annotated[Start, Begin] = "warm",
-    error: Annotated[float, Error] = 0.02,
+    error: Annotated[str, Error] = "auto",
     paths: Annotated[int | None, Paths] = None,
     seed: Annotated[int | None, Seed] = None,
     workers: Annotated[int | None, Workers] = None,
@@ -136,7 +140,7 @@ def command(
         kinds=kinds_of(common.names(columns), kinds),
         mode=mode,
         start=start,
-        error=error,
+        error=_precision(error),
         paths=paths,
         seed=seed,
         backend=backend,
@@ -193,6 +197,13 @@ def kinds_of(columns: list[str] | None, kinds: str | None) -> dict[str, Kind] | 
         name, _, kind = part.partition("=")
         chosen[name.strip()] = cast(Kind, kind.strip())  # the fit refuses those that are none
     return chosen or None
+
+
+def _precision(given: str) -> Precision:
+    try:
+        return "auto" if given == "auto" else float(given)
+    except ValueError:
+        raise InputError(f"--error {given} is not a number; give one such as 0.01, or 'auto'.") from None
 
 
 def _sampler(name: SamplerName, length: int | None) -> Sampler | Literal["auto"]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
-from tocsin._compute.jit import distance_strip, jit
+from tocsin._compute.jit import jit
 from tocsin._compute.numba_pairs import STRIP, all_widths, total_of
+from tocsin._compute.tiles import distance_strip
 
 
 def pair_advance(

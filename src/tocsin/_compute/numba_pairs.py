@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from tocsin._compute.arrays import FARTHEST, Float32Array, Float64Array, Int64Array
-from tocsin._compute.jit import LANES, distance_strip, exact, float_of_bits, jit
+from tocsin._compute.jit import exact, jit
+from tocsin._compute.tiles import LANES, distance_strip, float_of_bits, product_tile
 
 Whole = int | np.signedinteger
 """A number of places, as Python has it or as an array holds it."""
@@ -13,10 +14,21 @@ Whole = int | np.signedinteger
 STRIP = 4 * LANES
 CHUNK = 8 * STRIP
 
-SUMMED = 2048
-"""Columns multiplied in float32 before the sum moves to float64."""
+PRODUCT_ROWS, PRODUCT_COLUMNS = 4, 2 * LANES
+
+COLUMNS, SUMMED = 2048, 128
+"""Points that are compared with queries before all are multiplied, and added up in float32 before the sum moves to
+float64."""
 
 NO_QUERIES, NO_CENTRE = np.empty((0, 0)), np.empty(0)
+
+
+def aligned(rows: int, columns: int) -> Float32Array:
+    """An array whose rows begin where a processor fetches memory: vectors of it are then in one piece each."""
+    columns = -(-columns // LANES) * LANES
+    room = np.empty(rows * columns + LANES, np.float32)
+    first = -(room.ctypes.data // room.itemsize) % LANES
+    return room[first : first + rows * columns].reshape(rows, columns)
 
 
 @exact
@@ -188,12 +200,37 @@ def gaussian_products(
     multipliers: Float32Array,
     weights: Float32Array,
 ) -> Float64Array:
-    queries = np.ascontiguousarray(queries)
-    total = np.zeros((multipliers.size, queries.shape[1], weights.shape[1]))
-    for first in range(0, count, SUMMED):
-        last = min(first + SUMMED, count)
-        total += gaussian_block(points, first, last, queries, own, guard, multipliers) @ weights[first:last]
-    return total
+    queries, widths, columns = np.ascontiguousarray(queries), multipliers.size, weights.shape[1]
+    # Not NumPy's product, which would take all cores, in every one of the threads that call this.
+    weights = _padded(weights, 0, PRODUCT_COLUMNS)
+    total = np.zeros((widths * queries.shape[1], weights.shape[1]))
+    tile = np.empty((PRODUCT_ROWS, PRODUCT_COLUMNS), np.float32)
+    for first in range(0, count, COLUMNS):
+        last = min(first + COLUMNS, count)
+        block = gaussian_block(points, first, last, queries, own, guard, multipliers).reshape(-1, last - first)
+        _add_product(_padded(block, PRODUCT_ROWS, 0), weights, first, last, tile, total)
+    return total.reshape(widths, -1, weights.shape[1])[:, :, :columns]
+
+
+def _padded(values: Float32Array, *multiples: int) -> Float32Array:
+    """In order of rows, and with zeros up to whole multiples of rows and columns; 0: as many as there are."""
+    room = [(0, -size % (multiple or size)) for size, multiple in zip(values.shape, multiples, strict=True)]
+    return np.ascontiguousarray(np.pad(values, room) if any(after for _, after in room) else values)
+
+
+@jit
+def _add_product(
+    block: Float32Array, weights: Float32Array, first: int, last: int, tile: Float32Array, total: Float64Array
+) -> None:
+    """Add block @ weights[first:last] to the total, which may have fewer rows than the block."""
+    for start in range(first, last, SUMMED):
+        stop = min(start + SUMMED, last)
+        for row in range(0, block.shape[0], tile.shape[0]):
+            for column in range(0, weights.shape[1], tile.shape[1]):
+                product_tile(block, row, start - first, weights, column, start, stop, tile)
+                for r in range(min(tile.shape[0], total.shape[0] - row)):
+                    for j in range(np.uintp(tile.shape[1])):
+                        total[row + r, np.uintp(column) + j] += np.float64(tile[r, j])
 
 
 def gaussian_block(

@@ -5,8 +5,15 @@ from __future__ import annotations
 import numpy as np
 
 from tocsin._compute.arrays import Float32Array, Float64Array, Int32Array, Int64Array
-from tocsin._compute.jit import LANES, distance_tile, exact, jit
-from tocsin._compute.numba_pairs import STRIP, all_widths, total_of
+from tocsin._compute.jit import exact, jit
+from tocsin._compute.numba_pairs import STRIP, aligned, all_widths, total_of
+from tocsin._compute.tiles import LANES, add_vectors, distance_tile, total_of_vectors
+
+FIRST_LANES = np.repeat(np.array([[0, 1]], np.float32), LANES, axis=1)
+"""From place LANES - n on, a vector whose first n entries are 0, and the others 1."""
+
+NOWHERE = np.float32(1e30)
+"""A squared distance at which kernels are 0."""
 
 NO_KERNELS, NO_LINEAR = np.empty((0, 0), np.float32), np.empty((0, 0, 0), np.float32)
 NO_SUMS = np.empty((0, 0, 0))
@@ -26,6 +33,35 @@ def pair_bootstrap_paths(
 ) -> Float32Array:
     pairs = _pairs(points, table, streams, windows, multipliers, neutral, int(windows[-1]), NO_SUMS)
     return _paths(pairs, streams, copies, windows, offset, linear, NO_SUMS, typical)
+
+
+def pair_bootstrap_loudest(
+    points: Float32Array,
+    table: Float32Array,
+    streams: Int32Array,
+    copies: Int32Array,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    neutral: Float32Array,
+    offset: Float64Array,
+    linear: Float32Array,
+    typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
+    centre: Float64Array,
+    scale: Float64Array,
+    ties: Float64Array,
+    grid: float,
+    origin: float,
+) -> Float64Array:
+    pairs = _pairs(points, table, streams, windows, multipliers, neutral, int(windows[-1]), NO_SUMS)
+    (count, length), together, tests = streams.shape, copies.shape[1], pairs.shape[-1]
+    out, running = np.empty((count * together, tests)), np.empty((multipliers.size, length + 1))
+    _score(
+        pairs, streams, copies, windows, offset, linear, typical, rows, signs, centre, scale, running, ties, grid,
+        origin, out,
+    )  # fmt: skip
+    return out
 
 
 def pair_split_paths(
@@ -56,10 +92,16 @@ def _pairs(
     reach: int,
     within: Float64Array,
 ) -> Float64Array:
-    count, length = streams.shape
+    (count, length), widths = streams.shape, multipliers.size
     gathered = np.zeros((points.shape[1], length + STRIP), np.float32)
-    pairs = np.empty((count, multipliers.size, windows.size, length - windows[-1] + 1))
-    _window_pairs(points, table, streams, windows, multipliers, neutral, reach, gathered, within, pairs)
+    kernels = aligned(widths + 1, 4 * (reach + STRIP))
+    ahead = aligned(widths, length + STRIP)
+    last, before = np.full(max(len(points), len(table)), -1, np.int32), np.empty(length, np.int32)
+    pairs = np.empty((count, widths, windows.size, length - windows[-1] + 1))
+    _window_pairs(
+        points, table, streams, windows, multipliers, neutral, reach, gathered, kernels, ahead, FIRST_LANES, last,
+        before, within, pairs,
+    )  # fmt: skip
     return pairs
 
 
@@ -90,71 +132,83 @@ def _window_pairs(
     neutral: Float32Array,
     reach: int,
     gathered: Float32Array,
+    kernels: Float32Array,
+    ahead: Float32Array,
+    first_lanes: Float32Array,
+    last: Int32Array,
+    before: Int32Array,
     within: Float64Array,
     pairs: Float64Array,
 ) -> None:
     """pairs[p, w, v, test] = sum of k over the pairs of each window.
 
     A pair enters ahead[i] once, when its later point arrives, so a window's sum is that of its points' `ahead`,
-    whatever the window: all windows share one pass, and nothing is ever subtracted. Rows are taken four at a time, end
-    to end, so that loops are long enough to fill vectors. Where `within` is not empty, all pairs of a stream are
-    computed, and each point's sum of kernels with all others is added to it.
+    whatever the window: all windows share one pass, and nothing is ever subtracted. Rows are taken four at a time, and
+    by whole vectors whose places do not move with time: what is outside the widest window is kept 0. Where `within` is
+    not empty, all pairs of a stream are computed, and each point's sum of kernels with all others is added to it.
     """
     (count, length), widest, widths = streams.shape, windows[-1], multipliers.size
     tabulated, whole = table.size > 0, within.size > 0
-    kernels = np.empty((widths + 1, 4 * (reach + STRIP)), np.float32)
-    ahead = np.empty((widths, length), np.float32)
     for p in range(count):
         for t in range(length):
+            own = streams[p, t]
             for k in range(points.shape[1]):
-                gathered[k, t] = points[streams[p, t], k]
-            for w in range(widths):
+                gathered[k, t] = points[own, k]
+            before[t], last[own] = last[own], t
+        for t in range(length):
+            last[streams[p, t]] = -1
+        for w in range(widths):
+            for t in range(ahead.shape[1]):
                 ahead[w, t] = 0
         for block in range(0, length, 4):
-            base = max(0, block - reach + 1)
-            across = (block + 3 - base + LANES - 1) // LANES * LANES
+            base = max(0, block - reach + 1) // LANES * LANES
+            vectors = (block + 3 - base) // LANES + 1
+            across = vectors * LANES
             if not tabulated:
                 for j in range(0, across, LANES):
                     distance_tile(gathered, base + j, gathered, block, kernels, across, j)
+            for row in range(4):
+                t, first = block + row, row * across - base
+                low = max(0, t - reach + 1)
+                if tabulated:
+                    for j in range(base, base + across):
+                        inside = low <= j and j < t and t < length
+                        kernels[1, first + j] = table[streams[p, t], streams[p, j]] if inside else np.float32(0)
+                else:
+                    for j in range(base, low):
+                        kernels[0, first + j] = NOWHERE
+                    for j in range(t, base + across):
+                        kernels[0, first + j] = NOWHERE
+            if not tabulated:
                 all_widths(kernels, 4 * across, multipliers)
             for row in range(min(4, length - block)):
-                t = block + row
-                low, own = max(0, t - reach + 1), streams[p, t]
-                first = row * across + low - base
-                if tabulated:
-                    for j in range(low, t):
-                        kernels[1, first + j - low] = table[own, streams[p, j]]
-                if not whole and _repeats(streams, p, low, t):
-                    for j in range(low, t):
-                        if streams[p, j] == own:
-                            for w in range(widths):
-                                kernels[w + 1, first + j - low] = neutral[w, own]
-                start, left = np.uintp(first), np.uintp(low)
-                for w in range(widths):
-                    for i in range(np.uintp(t - low)):
-                        ahead[w, left + i] += kernels[w + 1, start + i]
-                if whole:
+                t, first = block + row, row * across
+                low = max(0, t - reach + 1)
+                if not whole:
+                    j = before[t]
+                    while j >= low:
+                        for w in range(widths):
+                            kernels[w + 1, first + j - base] = neutral[w, streams[p, t]]
+                        j = before[j]
+                if low > 0:
                     for w in range(widths):
-                        within[p, w, t] += total_of(kernels, w + 1, first, first + t)
+                        ahead[w, low - 1] = 0
+                for w in range(widths):
+                    everything = add_vectors(ahead, w, base, kernels, w + 1, first, vectors)
+                    if t >= widest - 1:
+                        for v in range(windows.size):
+                            begin, total = t - windows[v] + 1, everything
+                            if windows[v] < reach:
+                                place = begin // LANES * LANES
+                                size = (t - place) // LANES + 1
+                                total = total_of_vectors(ahead, w, place, first_lanes, LANES - begin + place, size)
+                            pairs[p, w, v, t - widest + 1] = 2 * total
+                if whole:
+                    start = np.uintp(first - base)
+                    for w in range(widths):
+                        within[p, w, t] += total_of(kernels, w + 1, first - base, first - base + t)
                         for j in range(np.uintp(t)):
                             within[p, w, j] += np.float64(kernels[w + 1, start + j])
-                if t >= widest - 1:
-                    for w in range(widths):
-                        total, end = 0.0, t
-                        for v in range(windows.size):
-                            begin = t - windows[v] + 1
-                            total += total_of(ahead, w, begin, end)
-                            pairs[p, w, v, t - widest + 1] = 2 * total
-                            end = begin
-
-
-@jit
-def _repeats(streams: Int32Array, p: int, low: int, t: int) -> int:
-    """How often point t is among points low..t."""
-    own, count = streams[p, t], 0
-    for j in range(np.uintp(low), np.uintp(t)):
-        count += streams[p, j] == own
-    return count
 
 
 @jit
@@ -220,3 +274,82 @@ def _combine(
                         for test in range(np.uintp(tests)):
                             mean = (running[last + test] - running[before + test]) / window
                             out[row, path, test] = level + mean / 2
+
+
+@jit
+def _score(
+    pairs: Float64Array,
+    streams: Int32Array,
+    copies: Int32Array,
+    windows: Int64Array,
+    offset: Float64Array,
+    linear: Float32Array,
+    typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
+    centre: Float64Array,
+    scale: Float64Array,
+    running: Float64Array,
+    ties: Float64Array,
+    grid: float,
+    origin: float,
+    out: Float64Array,
+) -> None:
+    """The largest (sign S - centre) / scale of the channels, of which each is one of the rows that `_combine` makes.
+
+    A pseudo-reference is met by all streams before the next, so that what it says of points stays near.
+    """
+    (count, length), (_, widths, sizes, tests) = streams.shape, pairs.shape
+    widest, together = windows[-1], copies.shape[1]
+    quarter = (length + 3) // 4
+    for i in range(together):
+        for p in range(count):
+            g, path = copies[p, i], p * together + i
+            for w in range(widths):
+                # Four sums at once: each addition waits for the one before it.
+                a, b, c, d = 0.0, 0.0, 0.0, 0.0
+                running[w, 0] = 0
+                for t in range(quarter):
+                    a += linear[g, w, streams[p, t]]
+                    running[w, t + 1] = a
+                    if t + quarter < length:
+                        b += linear[g, w, streams[p, t + quarter]]
+                        running[w, t + 1 + quarter] = b
+                    if t + 2 * quarter < length:
+                        c += linear[g, w, streams[p, t + 2 * quarter]]
+                        running[w, t + 1 + 2 * quarter] = c
+                    if t + 3 * quarter < length:
+                        d += linear[g, w, streams[p, t + 3 * quarter]]
+                        running[w, t + 1 + 3 * quarter] = d
+                c += b + a
+                b += a
+                for t in range(quarter + 1, min(2 * quarter, length) + 1):
+                    running[w, t] += a
+                for t in range(2 * quarter + 1, min(3 * quarter, length) + 1):
+                    running[w, t] += b
+                for t in range(3 * quarter + 1, length + 1):
+                    running[w, t] += c
+            for test in range(np.uintp(tests)):
+                out[path, test] = -np.inf
+            for k in range(rows.size):
+                w, v = rows[k] // sizes, rows[k] % sizes
+                window, unit = windows[v], signs[k] / scale[k]
+                end, start = np.uintp(widest), np.uintp(widest - window)
+                if w < widths:
+                    level = offset[w, g] * unit - centre[k] / scale[k]
+                    each, mean = unit / (window * (window - 1)), unit / window
+                    for test in range(np.uintp(tests)):
+                        within = running[w, end + test] - running[w, start + test]
+                        score, best = level + each * pairs[p, w, v, test] + mean * within, out[path, test]
+                        out[path, test] = score if score > best else best
+                else:
+                    level, mean = offset[typical, g] * unit - centre[k] / scale[k], unit / (2 * window)
+                    for test in range(np.uintp(tests)):
+                        within, best = running[typical, end + test] - running[typical, start + test], out[path, test]
+                        score = level + mean * within
+                        out[path, test] = score if score > best else best
+            if grid > 0:
+                for test in range(np.uintp(tests)):
+                    out[path, test] = np.rint((out[path, test] - origin) / grid) * grid + origin
+            for test in range(np.uintp(tests)):
+                out[path, test] += ties[p, test]

@@ -181,6 +181,33 @@ def pair_bootstrap_paths(
     return np.stack(paths, axis=1).astype(np.float32)
 
 
+def pair_bootstrap_loudest(
+    points: Float32Array,
+    table: Float32Array,
+    streams: Int32Array,
+    copies: Int32Array,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    neutral: Float32Array,
+    offset: Float64Array,
+    linear: Float32Array,
+    typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
+    centre: Float64Array,
+    scale: Float64Array,
+    ties: Float64Array,
+    grid: float,
+    origin: float,
+) -> Float64Array:
+    """`loudest` of the channels signs[k] times row rows[k] of `pair_bootstrap_paths`; (P m, T)."""
+    paths = pair_bootstrap_paths(
+        points, table, streams, copies, windows, multipliers, neutral, offset, linear, typical
+    )  # fmt: skip
+    chosen = paths[rows] * signs[:, None, None].astype(np.float32)
+    return loudest(chosen, centre, scale, ties, grid, origin)
+
+
 def pair_split_paths(
     points: Float32Array,
     table: Float32Array,

@@ -96,6 +96,27 @@ class Hot(Protocol):
         typical: int,
     ) -> Float32Array: ...
 
+    def pair_bootstrap_loudest(
+        self,
+        points: Float32Array,
+        table: Float32Array,
+        streams: Int32Array,
+        copies: Int32Array,
+        windows: Int64Array,
+        multipliers: Float32Array,
+        neutral: Float32Array,
+        offset: Float64Array,
+        linear: Float32Array,
+        typical: int,
+        rows: Int64Array,
+        signs: Float64Array,
+        centre: Float64Array,
+        scale: Float64Array,
+        ties: Float64Array,
+        grid: float,
+        origin: float,
+    ) -> Float64Array: ...
+
     def pair_split_paths(
         self,
         points: Float32Array,

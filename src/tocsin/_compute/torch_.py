@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from tocsin._compute.arrays import Array, BoolArray, Float64Array, Int32Array, Int64Array
+from tocsin._compute.arrays import Array, BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 from tocsin._compute.host import coins
 from tocsin._compute.numba_live import pair_keys_advance, pair_keys_take
 from tocsin._compute.numba_rule import decide, judge
@@ -53,6 +53,7 @@ __all__ = [
     "mean_distances",
     "pair_advance",
     "pair_bank_step",
+    "pair_bootstrap_loudest",
     "pair_bootstrap_paths",
     "pair_keys_advance",
     "pair_keys_take",
@@ -136,8 +137,13 @@ def quantile(values: Tensor, level: float) -> float:
 def loudest(
     channels: Tensor, centre: Float64Array, scale: Float64Array, ties: Given, grid: float, origin: float
 ) -> Tensor:
-    channels = torch.as_tensor(channels)
-    ties = torch.as_tensor(ties, device=channels.device)
+    return _loudest(list(torch.as_tensor(channels)), centre, scale, ties, grid, origin)
+
+
+def _loudest(
+    channels: list[Tensor], centre: Float64Array, scale: Float64Array, ties: Given, grid: float, origin: float
+) -> Tensor:
+    ties = torch.as_tensor(ties, device=channels[0].device)
     out: Tensor | None = None
     for values, middle, size in zip(channels, centre.tolist(), scale.tolist(), strict=True):
         score = values.double().sub_(middle).div_(size)
@@ -146,6 +152,32 @@ def loudest(
     if grid:
         out = out.sub_(origin).div_(grid).round_().mul_(grid).add_(origin)
     return out.add_(ties.repeat_interleave(len(out) // len(ties), 0))
+
+
+def pair_bootstrap_loudest(
+    points: Tensor,
+    table: Given,
+    streams: Given,
+    copies: Given,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    neutral: Given,
+    offset: Given,
+    linear: Given,
+    typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
+    centre: Float64Array,
+    scale: Float64Array,
+    ties: Given,
+    grid: float,
+    origin: float,
+) -> Tensor:
+    paths = pair_bootstrap_paths(
+        points, table, streams, copies, windows, multipliers, neutral, offset, linear, typical
+    )  # fmt: skip
+    # sign S - centre over scale, with the rows as they are: no copy of them is made.
+    return _loudest([paths[row] for row in rows.tolist()], signs * centre, signs * scale, ties, grid, origin)
 
 
 def speaking(channels: Tensor, centre: Float64Array, scale: Float64Array) -> tuple[Float64Array, Int64Array]:

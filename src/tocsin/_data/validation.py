@@ -253,6 +253,11 @@ def fraction(name: str, value: object, low: float, high: float) -> float:
     return number
 
 
+def precision(value: object) -> float | Literal["auto"]:
+    """Of a simulation: a relative error, or as small a one as the reference deserves."""
+    return "auto" if isinstance(value, str) and value == "auto" else fraction("error", value, 1e-4, 1.0)
+
+
 def positive_integer(name: str, value: object) -> int | None:
     if value is None:
         return None

@@ -12,7 +12,7 @@ import numpy as np
 
 from tocsin._calibration.dependence import SIGNIFICANT, dependence, memory
 from tocsin._calibration.normalise import Normaliser, atom_in_tail
-from tocsin._calibration.plan import STEADY_WINDOWS, Mode, Plan, make_plan
+from tocsin._calibration.plan import STEADY_WINDOWS, Mode, Plan, Precision, make_plan
 from tocsin._calibration.result import Calibration
 from tocsin._calibration.run import Simulation
 from tocsin._calibration.uncertainty import with_reflections
@@ -76,7 +76,7 @@ class Fit:
     sampler: Sampler | Literal["auto"]
     guarantee: float | None
     interval: bool
-    error: float
+    error: Precision
     paths: int | None
     seed: int
     functions: Functions

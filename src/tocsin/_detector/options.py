@@ -47,7 +47,7 @@ def options_given(options: Mapping[str, Any]) -> None:
     validation.expected_run_time(options["ert"], windows[-1])
     validation.sampler(options["sampler"])
     validation.guarantee(options["guarantee"], interval=options["interval"])
-    validation.fraction("error", options["error"], 1e-4, 1.0)
+    validation.precision(options["error"])
     validation.positive_integer("paths", options["paths"])
     validation.fraction("preprocess_share", options["preprocess_share"], 0.05, 0.95)
     ignored_by(options["kinds"])

@@ -50,6 +50,19 @@ class Family:
         return slice(len(self.windows) > 1, None)
 
     @cached_property
+    def signs(self) -> Float64Array:
+        """By which the row of every channel is multiplied."""
+        signs = np.ones(len(self.channels))
+        if self.typical >= 0:
+            signs[len(self.heard) + len(self.windows) :] = -1
+        return signs
+
+    @cached_property
+    def places(self) -> Int64Array:
+        """The row of every channel."""
+        return np.arange(self.rows) if self._places is None else self._places
+
+    @cached_property
     def _places(self) -> Int64Array | None:
         """The row of every channel; None where they are all rows in order."""
         if self.typical < 0:
@@ -124,6 +137,25 @@ class PairPaths:
             terms.neutral, terms.offset, terms.linear, typical,
         )  # fmt: skip
         return rows if self.family is None else self.family.choose(rows)
+
+    def loudest(
+        self,
+        streams: Streams,
+        centre: Float64Array,
+        scale: Float64Array,
+        ties: Float64Array,
+        grid: float,
+        origin: float,
+    ) -> Float64Array:
+        """What `compute.loudest` makes of the paths, in one go: paths of all channels need not be kept."""
+        terms, typical = self.terms, -1 if self.family is None else self.family.typical
+        places, signs = np.arange(len(centre)), np.ones(len(centre))
+        if self.family is not None:
+            places, signs = self.family.places, self.family.signs
+        return self.compute.pair_bootstrap_loudest(
+            self.points, self.table, streams.points, streams.copies, self.windows, self.multipliers, terms.neutral,
+            terms.offset, terms.linear, typical, places, signs, centre, scale, ties, grid, origin,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, eq=False)
