@@ -169,6 +169,15 @@ def _pair_loudest(s: Sizes) -> Arguments:
     return [*given, chosen, signs, s.rng.normal(size=rows + 1), scale, ties, 0.0, 0.0]
 
 
+def _pair_passages(s: Sizes) -> Arguments:
+    """Levels that some paths pass, and some do not, and floors that some are below."""
+    points, table, streams, _, windows, multipliers, neutral, offset, linear, *rest, ties, _, _ = _pair_loudest(s)
+    levels = s.rng.uniform(0.5, 2, ties.shape[1])
+    by_point = np.ascontiguousarray(linear.transpose(2, 1, 0))
+    given = [points, table, streams, windows, multipliers, neutral, offset, by_point, *rest, ties]
+    return [*given, levels, levels - s.rng.uniform(0, 2, len(levels))]
+
+
 def _pair_split(s: Sizes) -> Arguments:
     streams = np.stack([s.rng.permutation(s.count)[: 2 * s.windows[-1] - 1] for _ in range(3)]).astype(np.int32)
     row_sums = s.rng.uniform(0, s.count, (len(s.widths), s.count))
@@ -322,6 +331,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "pair_advance": _pair_advance,
     "pair_bank_step": _pair_bank,
     "pair_bootstrap_loudest": _pair_loudest,
+    "pair_bootstrap_passages": _pair_passages,
     "pair_bootstrap_paths": _pair_bootstrap,
     "pair_keys_advance": _pair_keys,
     "pair_keys_take": _pair_keys_take,
@@ -354,6 +364,7 @@ ON_DEVICE: dict[str, list[int]] = {
     "pair_advance": [8, 9],
     "pair_bank_step": [0, 1, 2, 3, 4, 12, 13],
     "pair_bootstrap_loudest": [0, 1, 2, 3, 6, 7, 8, 14],
+    "pair_bootstrap_passages": [0, 1, 2, 5, 6, 7, 13],
     "pair_bootstrap_paths": [0, 1, 2, 3, 6, 7, 8],
     "pair_keys_advance": [],
     "pair_keys_take": [],

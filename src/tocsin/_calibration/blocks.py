@@ -26,6 +26,9 @@ NullPaths = Callable[[Streams], Float32Array]
 class Loudest(Protocol):
     """Null paths that can tell their loudest channel without the others."""
 
+    def against(self, copies: Int32Array) -> Passages:
+        """Each stream against all of these pseudo-references."""
+
     def loudest(
         self,
         streams: Streams,
@@ -36,6 +39,21 @@ class Loudest(Protocol):
         origin: float,
     ) -> Float64Array:
         """What `compute.loudest` makes of their channels."""
+
+
+class Passages(Protocol):
+    """Null paths of streams against many pseudo-references each, up to their first passages."""
+
+    def passages(
+        self,
+        streams: Streams,
+        centre: Float64Array,
+        scale: Float64Array,
+        ties: Float64Array,
+        levels: Float64Array,
+        usual: float,
+    ) -> Int64Array:
+        """The test at which each exceeds its level, or their number; (streams, copies).  usual: the mean of paths."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +94,26 @@ class NullBlocks:
         return self._records(self._paths(normaliser, self.streams(block)), low)
 
     def passages(
-        self, normaliser: Normaliser, copies: Int32Array, levels: Float64Array, start: int, block: int
+        self,
+        normaliser: Normaliser,
+        together: Passages | None,
+        copies: Int32Array,
+        levels: Float64Array,
+        start: int,
+        usual: float,
+        block: int,
     ) -> tuple[BoolArray, Int64Array]:
         """Of other streams, each against all these pseudo-references: whether it rings, and how many tests it makes.
 
-        Both (streams, copies), and from the test `start` on.
+        Both (streams, copies), and from the test `start` on.  usual: the mean of paths.
+        together: does it all at once, if it can be done.
         """
         drawn = self.plan.sampler.draw(self._rng(Purpose.SPREAD, block), self.compute.SPREAD_STREAMS, self.compute)
+        if together is not None:
+            ties = normaliser.tie * drawn.coins[:, : self.plan.tests]
+            last = together.passages(drawn, normaliser.centre, normaliser.scale, ties, levels, usual)
+            made = np.minimum(last, self.plan.tests - 1)
+            return (last < self.plan.tests) & (last >= start), np.maximum(made - start + 1, 0)
         streams = replace(drawn, copies=np.tile(copies, (len(drawn.points), 1)))
         rang, tests = self.compute.first_passages(self._paths(normaliser, streams), levels, start)
         return rang.reshape(-1, len(copies)), tests.reshape(-1, len(copies))

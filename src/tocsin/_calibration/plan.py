@@ -200,4 +200,4 @@ def transient_edges(widest: int, steady: int) -> Int64Array:
 
 def _copies(count: int) -> int:
     """Pseudo-references: more for small references, where each costs little and differs much from the others."""
-    return min(max(2**18 // count, 64), 512)
+    return min(max(2**18 // count, 32), 512)

@@ -11,7 +11,7 @@ from functools import partial
 
 import numpy as np
 
-from tocsin._calibration.blocks import NullBlocks, NullPaths
+from tocsin._calibration.blocks import Loudest, NullBlocks, NullPaths
 from tocsin._calibration.normalise import Normaliser
 from tocsin._calibration.plan import COARSEST, FINEST, OF_OWN, TAIL_WINDOWS, Plan
 from tocsin._calibration.recursion import (
@@ -340,7 +340,10 @@ class Simulation:
         assert isinstance(plan.sampler, DrawnStreams)
         everyone = np.concatenate([np.arange(PAIRS), plan.sampler.copies + np.arange(PAIRS)]).astype(np.int32)
         by_test, start = np.repeat(levels, np.diff(plan.edges)), int(plan.edges[-2])
-        simulate = partial(NullBlocks.passages, self.blocks, normaliser, everyone, by_test, start)
+        together = self.null.against(everyone) if isinstance(self.null, Loudest) else None
+        simulate = partial(
+            NullBlocks.passages, self.blocks, normaliser, together, everyone, by_test, start, found.centre
+        )
         pieces = []
         for piece in self.executor.map(simulate, range(self._spread_blocks)):
             pieces.append(piece)

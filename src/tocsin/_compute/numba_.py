@@ -42,7 +42,12 @@ from tocsin._compute.numba_pairs import (
     gaussian_products,
     gaussian_row_sums,
 )
-from tocsin._compute.numba_paths import pair_bootstrap_loudest, pair_bootstrap_paths, pair_split_paths
+from tocsin._compute.numba_paths import (
+    pair_bootstrap_loudest,
+    pair_bootstrap_passages,
+    pair_bootstrap_paths,
+    pair_split_paths,
+)
 from tocsin._compute.numba_rule import decide, judge
 
 __all__ = [
@@ -72,6 +77,7 @@ __all__ = [
     "pair_advance",
     "pair_bank_step",
     "pair_bootstrap_loudest",
+    "pair_bootstrap_passages",
     "pair_bootstrap_paths",
     "pair_keys_advance",
     "pair_keys_take",

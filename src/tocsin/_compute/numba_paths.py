@@ -64,6 +64,41 @@ def pair_bootstrap_loudest(
     return out
 
 
+def pair_bootstrap_passages(
+    points: Float32Array,
+    table: Float32Array,
+    streams: Int32Array,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    neutral: Float32Array,
+    offset: Float64Array,
+    linear: Float32Array,
+    typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
+    centre: Float64Array,
+    scale: Float64Array,
+    ties: Float64Array,
+    levels: Float64Array,
+    floors: Float64Array,
+) -> tuple[Int64Array, float]:
+    pairs = _pairs(points, table, streams, windows, multipliers, neutral, int(windows[-1]), NO_SUMS)
+    (count, length), (_, widths, copies), tests = streams.shape, linear.shape, pairs.shape[-1]
+    mean, running = np.empty((count, tests)), np.empty((widths, length + 1))
+    usual = np.ascontiguousarray(linear.mean(2).T[None])
+    _score(
+        pairs, streams, np.zeros((count, 1), np.int32), windows, offset.mean(1, keepdims=True), usual, typical, rows,
+        signs, centre, scale, running, ties, 0.0, 0.0, mean,
+    )  # fmt: skip
+    sums, best = np.empty((windows.size, widths * copies)), np.empty(copies)
+    last = np.full((count, copies), tests, dtype=np.int64)
+    least = _passages(
+        pairs, streams, windows, offset, linear.reshape(-1, widths * copies), typical, rows, signs, centre, scale,
+        mean - floors, sums, best, ties, levels, last,
+    )  # fmt: skip
+    return last, least
+
+
 def pair_split_paths(
     points: Float32Array,
     table: Float32Array,
@@ -353,3 +388,62 @@ def _score(
                     out[path, test] = np.rint((out[path, test] - origin) / grid) * grid + origin
             for test in range(np.uintp(tests)):
                 out[path, test] += ties[p, test]
+
+
+@jit
+def _passages(
+    pairs: Float64Array,
+    streams: Int32Array,
+    windows: Int64Array,
+    offset: Float64Array,
+    linear: Float32Array,
+    typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
+    centre: Float64Array,
+    scale: Float64Array,
+    above: Float64Array,
+    sums: Float64Array,
+    best: Float64Array,
+    ties: Float64Array,
+    levels: Float64Array,
+    last: Int64Array,
+) -> float:
+    """The tests at which levels are passed, of those where `above` is; the least of it there. linear (N, widths G)."""
+    (_, widths, sizes, tests), widest, copies = pairs.shape, windows[-1], best.size
+    least, all_at_once = np.inf, np.uintp(linear.shape[1])
+    for p in range(streams.shape[0]):
+        waiting = copies
+        for test in range(tests):
+            if not above[p, test] > 0:
+                continue
+            end = test + widest
+            for v in range(sizes):
+                # A longer window is the one before it, and more.
+                after = end - windows[v - 1] if v > 0 else end
+                for g in range(all_at_once):
+                    sums[v, g] = sums[v - 1, g] if v > 0 else 0.0
+                for t in range(end - windows[v], after):
+                    point = streams[p, t]
+                    for g in range(all_at_once):
+                        sums[v, g] += np.float64(linear[point, g])
+            for g in range(copies):
+                best[g] = -np.inf
+            for k in range(rows.size):
+                w, v = rows[k] // sizes, rows[k] % sizes
+                window, unit = windows[v], signs[k] / scale[k]
+                own = typical if w == widths else w
+                each = unit / (2 * window if w == widths else window)
+                level, first = -centre[k] / scale[k], np.uintp(own * copies)
+                if w < widths:
+                    level += unit * pairs[p, w, v, test] / (window * (window - 1))
+                for g in range(np.uintp(copies)):
+                    score = level + unit * offset[own, g] + each * sums[v, first + g]
+                    best[g] = score if score > best[g] else best[g]
+            for g in range(copies):
+                if best[g] + ties[p, test] > levels[test] and last[p, g] == tests:
+                    last[p, g], least = test, min(least, above[p, test])
+                    waiting -= 1
+            if waiting == 0:
+                break
+    return least

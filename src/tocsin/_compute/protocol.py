@@ -117,6 +117,26 @@ class Hot(Protocol):
         origin: float,
     ) -> Float64Array: ...
 
+    def pair_bootstrap_passages(
+        self,
+        points: Float32Array,
+        table: Float32Array,
+        streams: Int32Array,
+        windows: Int64Array,
+        multipliers: Float32Array,
+        neutral: Float32Array,
+        offset: Float64Array,
+        linear: Float32Array,
+        typical: int,
+        rows: Int64Array,
+        signs: Float64Array,
+        centre: Float64Array,
+        scale: Float64Array,
+        ties: Float64Array,
+        levels: Float64Array,
+        floors: Float64Array,
+    ) -> tuple[Int64Array, float]: ...
+
     def pair_split_paths(
         self,
         points: Float32Array,

@@ -54,6 +54,7 @@ __all__ = [
     "pair_advance",
     "pair_bank_step",
     "pair_bootstrap_loudest",
+    "pair_bootstrap_passages",
     "pair_bootstrap_paths",
     "pair_keys_advance",
     "pair_keys_take",
@@ -178,6 +179,47 @@ def pair_bootstrap_loudest(
     )  # fmt: skip
     # sign S - centre over scale, with the rows as they are: no copy of them is made.
     return _loudest([paths[row] for row in rows.tolist()], signs * centre, signs * scale, ties, grid, origin)
+
+
+def pair_bootstrap_passages(
+    points: Tensor,
+    table: Given,
+    streams: Given,
+    windows: Int64Array,
+    multipliers: Float32Array,
+    neutral: Given,
+    offset: Given,
+    linear: Given,
+    typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
+    centre: Float64Array,
+    scale: Float64Array,
+    ties: Given,
+    levels: Float64Array,
+    floors: Float64Array,
+) -> tuple[Int64Array, float]:
+    device, tests = points.device, len(levels)
+
+    def paths(offset: Tensor, linear: Tensor) -> Tensor:
+        copies = torch.arange(len(linear), device=device).expand(len(streams), -1)
+        found = pair_bootstrap_loudest(
+            points, table, streams, copies, windows, multipliers, neutral, offset, linear, typical, rows, signs,
+            centre, scale, ties, 0.0, 0.0,
+        )  # fmt: skip
+        return found.reshape(len(streams), -1, tests)
+
+    offset, linear = torch.as_tensor(offset, device=device), torch.as_tensor(linear, device=device).permute(2, 1, 0)
+    passed, least = paths(offset, linear) > torch.as_tensor(levels, device=device), np.inf
+    if np.isfinite(floors).any():  # else all is looked at, and the mean need not be known
+        above = paths(offset.mean(1, keepdim=True), linear.mean(0, keepdim=True)) - torch.as_tensor(
+            floors, device=device
+        )
+        passed &= above > 0
+        last = torch.where(passed.any(2), passed.int().argmax(2), tests)
+        seen = above[:, 0].gather(1, last.clamp(max=tests - 1))[last < tests]
+        least = float(seen.min()) if len(seen) else np.inf
+    return get(torch.where(passed.any(2), passed.int().argmax(2), tests)), least
 
 
 def speaking(channels: Tensor, centre: Float64Array, scale: Float64Array) -> tuple[Float64Array, Int64Array]:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from tocsin._compute import Functions
-from tocsin._compute.arrays import Array, Float32Array, Float64Array, Int64Array
+from tocsin._compute.arrays import Array, Float32Array, Float64Array, Int32Array, Int64Array
 from tocsin._samplers import Streams
 from tocsin._statistics.base import Channel, Setting
 from tocsin._statistics.neighbours import near, others
+
+FAR_BELOW = 0.5
+"""Of the way from the mean of paths to a level: the first guess how far pseudo-references differ at most."""
 
 
 @dataclass(frozen=True)
@@ -138,6 +141,20 @@ class PairPaths:
         )  # fmt: skip
         return rows if self.family is None else self.family.choose(rows)
 
+    def against(self, copies: Int32Array) -> PairPassages:
+        """Each stream against all of these pseudo-references."""
+        everyone = copies.tolist()
+        offset, linear = self.terms.offset[:, everyone], self.terms.linear[everyone]
+        by_point = linear.transpose(2, 1, 0) if isinstance(linear, np.ndarray) else linear.permute(2, 1, 0)
+        by_point = np.ascontiguousarray(by_point) if isinstance(by_point, np.ndarray) else by_point
+        return PairPassages(replace(self, terms=replace(self.terms, offset=offset, linear=by_point)))
+
+    def chosen(self, channels: int) -> tuple[int, Int64Array, Float64Array]:
+        """The width of typicality, and the row and sign of every channel."""
+        if self.family is None:
+            return -1, np.arange(channels), np.ones(channels)
+        return self.family.typical, self.family.places, self.family.signs
+
     def loudest(
         self,
         streams: Streams,
@@ -148,14 +165,42 @@ class PairPaths:
         origin: float,
     ) -> Float64Array:
         """What `compute.loudest` makes of the paths, in one go: paths of all channels need not be kept."""
-        terms, typical = self.terms, -1 if self.family is None else self.family.typical
-        places, signs = np.arange(len(centre)), np.ones(len(centre))
-        if self.family is not None:
-            places, signs = self.family.places, self.family.signs
+        terms, (typical, places, signs) = self.terms, self.chosen(len(centre))
         return self.compute.pair_bootstrap_loudest(
             self.points, self.table, streams.points, streams.copies, self.windows, self.multipliers, terms.neutral,
             terms.offset, terms.linear, typical, places, signs, centre, scale, ties, grid, origin,
         )  # fmt: skip
+
+
+@dataclass(frozen=True, eq=False)
+class PairPassages:
+    """First passages of null paths, each stream against all pseudo-references, whose terms are given point by point."""
+
+    paths: PairPaths
+
+    def passages(
+        self,
+        streams: Streams,
+        centre: Float64Array,
+        scale: Float64Array,
+        ties: Float64Array,
+        levels: Float64Array,
+        usual: float,
+    ) -> Int64Array:
+        """The test at which each exceeds its level, or their number; (streams, copies).  usual: the mean of paths.
+
+        Pseudo-references differ little, so that none exceeds a level where their mean is far below it.
+        """
+        own, terms, (typical, places, signs) = self.paths, self.paths.terms, self.paths.chosen(len(centre))
+        far = np.full(len(levels), np.inf if own.compute.on_gpu else FAR_BELOW) * (levels - usual)
+        while True:
+            last, least = own.compute.pair_bootstrap_passages(
+                own.points, own.table, streams.points, own.windows, own.multipliers, terms.neutral, terms.offset,
+                terms.linear, typical, places, signs, centre, scale, ties, levels, levels - far,
+            )  # fmt: skip
+            if least > far.min() / 4:
+                return last
+            far = 2 * far
 
 
 @dataclass(frozen=True, eq=False)
