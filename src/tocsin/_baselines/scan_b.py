@@ -94,7 +94,7 @@ class ScanB(Watcher[ScanBThreshold]):
     True
     """
 
-    rests_on = ScanBThreshold
+    _rests_on = ScanBThreshold
 
     def __init__(
         self,

@@ -177,8 +177,8 @@ class Detector(Watcher[Calibration]):
     True
     """
 
-    apart = ("statistic", "preprocess")
-    rests_on = Calibration
+    _apart = ("statistic", "preprocess")
+    _rests_on = Calibration
 
     def __init__(
         self,
