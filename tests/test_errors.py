@@ -45,6 +45,7 @@ PYTHON_ONLY = {
     "preprocess",
     "preprocess_share",
     "reference",
+    "reset_on_alarm",
     "resets",
     "rest",
     "samples",

@@ -101,7 +101,7 @@ class Fleet:
             raise InputError(Option("rest", rest), " must be a number of observations from 0 on, or None for no end.")
         if not fitted_of(detector).resets:
             raise InputError(
-                Option("reset_on_alarm", False, of="Detector"),
+                Option("reset_on_alarm", False),
                 ": in a fleet an alarm always ends its run, since a key that went on would ring with every row while "
                 "its window shows the change. Fit the detector with ",
                 Option("reset_on_alarm", True),
