@@ -34,6 +34,7 @@ PYTHON_ONLY = {
     "MMD.approximation",
     "MMD.kernel",
     "MeanShift.direction",
+    "ONNX.model",
     "PCA.components",
     "adapt.batch_size",
     "before",
