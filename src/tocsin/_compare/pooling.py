@@ -17,7 +17,7 @@ from tocsin._compute.arrays import Float64Array
 from tocsin._data.foreign import is_collection
 from tocsin._data.intake import Intake, Rows, Tabular, learn
 from tocsin._data.representations.batches import count_of, rows_at
-from tocsin._data.tables import OTHERS, Columns, Kind, Table, Values, as_table
+from tocsin._data.tables import Columns, Kind, Table, Values, as_table, kind_given
 
 FEWEST = 2
 """Rows that a table must have: among fewer there are no pairs."""
@@ -103,8 +103,7 @@ def _of_tables(
 
 def _kind(name: str, values: Values, kinds: Mapping[str, Kind] | None) -> Kind:
     """As it was said; times that were no clock in the reference are none now."""
-    kinds = {} if kinds is None else kinds
-    kind = kinds.get(name, kinds.get(OTHERS, "auto"))
+    kind = kind_given(kinds, name)
     return "time" if kind == "auto" and values.holds == "times" else kind
 
 
