@@ -1,4 +1,4 @@
-"""What README and docs show can be typed: blocks of Python, and lines of plain blocks, run, or are named here.
+"""What README, docs and docstrings show can be typed: Python, and lines of plain blocks, run, or are named here.
 
 The blocks of a page run in order, in one namespace and one folder, as a reader would type them. A plain block, fenced
 or indented, is what one types in a shell; what is only to be read (answers, formulas, pictures) is `text`.
@@ -6,6 +6,8 @@ or indented, is what one types in a shell; what is only to be read (answers, for
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import io
 import re
 import shlex
@@ -18,7 +20,9 @@ from textwrap import dedent
 
 import pytest
 
+import tocsin
 from tocsin._cli import main
+from tocsin._common.errors import MissingExtraError
 from waiting import instead_of_waiting
 
 ROOT = Path(__file__).parents[1]
@@ -205,3 +209,22 @@ def test_nothing_is_named_in_vain() -> None:
     lines = [line for text in texts for line in text.splitlines()]
     for beginning in NOT_RUN:
         assert any(text.startswith(beginning) for text in [*texts, *lines]), beginning
+
+
+SOURCE = Path(tocsin.__file__).parent
+SHOWING = [file for file in sorted(SOURCE.rglob("*.py")) if ">>> " in file.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("file", SHOWING, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_what_docstrings_show_is_so(file: Path) -> None:
+    parts = file.relative_to(SOURCE.parent).with_suffix("").parts
+    try:
+        module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+    except MissingExtraError as missing:
+        pytest.skip(str(missing))
+    told = io.StringIO()
+    runner = doctest.DocTestRunner()
+    for test in doctest.DocTestFinder().find(module):
+        runner.run(test, out=told.write)
+    assert runner.tries
+    assert not runner.failures, told.getvalue()

@@ -170,6 +170,7 @@ class Detector(Watcher[Calibration]):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> detector = Detector(ert=500, window=10, seed=1).fit(rng.normal(size=(200, 2)))
     >>> outcomes = detector.update_many(rng.normal(loc=3, size=(20, 2)))

@@ -65,6 +65,8 @@ class DetectorBank:
     >>> bank = DetectorBank(detector, streams=3)
     >>> for _ in range(20):
     ...     outcomes = bank.update(rng.normal(size=(3, 2)) + [[0], [0], [3]])
+    ...     if outcomes.alarm.any():
+    ...         break
     >>> bank.alarms.tolist()
     [False, False, True]
     """
