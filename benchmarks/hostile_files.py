@@ -9,6 +9,8 @@ shape, dtype, swapped    arrays become others
 zip        what is not in the description: compression, names, headers, depth
 raw        the file as a whole is damaged: cut, bytes changed
 state      a state of a fleet, its numbers or its bytes
+
+A long file, since it has the files, and every way in which they are altered, beside each other.
 """
 
 from __future__ import annotations

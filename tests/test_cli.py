@@ -357,6 +357,8 @@ def test_check_on_a_quiet_stream(fitted: Path, tmp_path: Path) -> None:
     assert f"{expected.alarms} alarms in 3,000 tests, where the promise means 10" in words
     assert "consistent with the promise" in words
     assert "NOT consistent" not in words
+    once = tocsin("check", fitted, "--stream", "-", stdin=csv(HELD_OUT[:1])).stdout
+    assert "0 alarms in 1 test, where" in " ".join(once.split())
     facts = json.loads(tocsin("check", fitted, "--stream", "-", "--json", stdin=csv(HELD_OUT)).stdout)
     assert facts["ert"] == 300
     assert facts["stream"] == {

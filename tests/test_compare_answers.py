@@ -34,7 +34,7 @@ def test_a_shift_of_one_column() -> None:
     lines = str(answer).splitlines()
     assert lines[0].startswith("They differ: chance alone would give a difference as large ")
     assert lines[1] == "Compared 300 rows of the reference with 150 rows."
-    assert lines[3].startswith("  3  lower: median ")
+    assert lines[3].startswith("  column 3  lower: median ")
     assert lines[4] == "Of the other 3 nothing can be said."
 
 
@@ -132,7 +132,7 @@ def test_large_tables_are_thinned_evenly() -> None:
         (([1.0, 2.0], [1.0, 2.0]), {"ert": "often"}, "ert='often'"),
         (([1.0, 2.0], [1.0, 2.0]), {"ert": math.inf}, "from 2 up to 1e9"),
         (([1.0, 2.0], [1.0, 2.0]), {"seed": -1}, "seed=-1"),
-        (([1.0, 2.0], [1.0]), {}, "The batch has 1 rows; a comparison needs at least 2 of each"),
+        (([1.0, 2.0], [1.0]), {}, "The batch has 1 row; a comparison needs at least 2 of each"),
         (([1.0, 2.0], []), {}, "The batch has 0 rows"),
         (([], [1.0, 2.0]), {}, "The reference is empty"),
         ((3, [1.0, 2.0]), {}, "The reference is a int"),
@@ -140,8 +140,13 @@ def test_large_tables_are_thinned_evenly() -> None:
         (([{"x": 1.0}] * 5, [{"x": "a"}] * 5), {}, "'x' holds strings such as 'a'; in the reference it held numbers"),
         (([{"x": 1.0}] * 5, []), {}, "The batch has 0 rows"),
         (([{"x": 1.0}] * 5, [{"x": 1.0}] * 5), {"kinds": {"z": "text"}}, "names a column 'z', and there is none"),
-        (([[1.0, 2.0]] * 5, [[1.0]] * 5), {}, "has 1 columns; the reference has 2"),
+        (([[1.0, 2.0]] * 5, [[1.0]] * 5), {}, "has 1 column; the reference has 2"),
         (([object()] * 5, [object()] * 5), {}, "not numbers"),
+        (
+            (np.ones((5, 2)), [{"x": 1.0, "y": "a"}] * 5),
+            {},
+            r"The reference is an array \(ndarray\) and the batch a table \(list\) with the columns 'x', 'y'\. .*alike",
+        ),
     ],
 )
 def test_what_is_refused(arguments: tuple[Any, Any], options: dict[str, Any], message: str) -> None:
@@ -151,6 +156,13 @@ def test_what_is_refused(arguments: tuple[Any, Any], options: dict[str, Any], me
 
 
 # What it gives
+
+
+def test_one_is_one() -> None:
+    """Comparison, test, point: no more than one of each."""
+    answer = replace(compare([1.0, 2.0, 3.0] * 9, [1.0, 2.0, 3.0] * 9, seed=1), differs=False)
+    assert "once in 1 comparison (it takes" in str(replace(answer, rarity=1.0))
+    assert "once in 1.2 comparisons (it takes" in str(replace(answer, rarity=1.2))
 
 
 def test_an_answer() -> None:

@@ -42,6 +42,17 @@ def test_the_command(tmp_path: Path) -> None:
     assert (few.exit_code, few.output.partition(":")[0]) == (2, "No verdict")
 
 
+def test_dates_that_are_no_times_are_told(tmp_path: Path) -> None:
+    """On standard error, with the flag; the answer stays alone on standard output."""
+    table = [{"flow": float(i % 7), "seen": f"{1 + i % 28:02}.03.2024"} for i in range(60)]
+    file = write(tmp_path / "a.csv", table)
+    told = run("compare", file, file, "--json")
+    assert "tocsin: column 'seen' is taken for text, though" in told.stderr
+    assert "--kinds seen=text." in told.stderr
+    assert {column["name"] for column in json.loads(told.stdout)["columns"]} == {"flow", "seen"}
+    assert run("compare", file, file, "--kinds", "seen=text").stderr == ""
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

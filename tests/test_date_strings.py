@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from mixed_frames import arrow, detector, equal, pandas, polars, start
-from tocsin import Detector, DetectorBank, Fleet, InputError
+from tocsin import Detector, DetectorBank, Fleet, Independent, InputError, ReferenceWarning, compare
 from tocsin._cli.reading import read_whole
 from tocsin._cli.streams import blocks
 from tocsin._data.intake import Tabular
@@ -171,3 +171,61 @@ def test_a_report_takes_them_for_times() -> None:
         gathered.add(table)
     assert seen[0].quality.columns["seen"] == seen[1].quality.columns["seen"]
     assert seen[0].quality.columns["seen"].range is not None
+
+
+# Dates that are no times
+
+
+WRITTEN = {
+    "%m/%d/%Y": "text",
+    "%d.%m.%Y": "text",
+    "%Y/%m/%d": "text",
+    "%d %b %Y": "text",
+    "%a, %d %B %Y %H:%M:%S GMT": "text",
+    "%b %d, %y": "text",
+    "%m/%Y": None,
+    "order %d of %Y": None,
+    "%d.%m.1": None,
+}
+"""How dates are written, and what they are taken for with a word of warning; None where none is due."""
+
+
+def written(form: str, n: int = 200) -> Any:
+    rows = dated(n)
+    return rows.assign(seen=with_times(rows)["seen"].dt.strftime(form))
+
+
+@pytest.mark.parametrize("form", WRITTEN)
+def test_dates_in_other_words_are_told(form: str) -> None:
+    """By name, with what is wrong and what to do; by whoever called, and once."""
+    if WRITTEN[form] is None:
+        detector(written(form))
+        return
+    with pytest.warns(ReferenceWarning, match=r"^Column 'seen' is taken for text, though .* look like dates") as caught:
+        detector(written(form))
+    (warning,) = caught
+    assert f": {written(form)['seen'][0]!r} is not written as ISO 8601" in str(warning.message)
+    assert str(warning.message).endswith("by kinds={'seen': 'text'}.")
+    detector(written(form), kinds={"seen": "text"})
+    detector(written(form), kinds={"*": "category"} | {"flow": "auto"})
+    detector(written(form), kinds={"seen": "ignore"})
+
+
+def test_one_that_is_no_date_is_told() -> None:
+    """Among those of ISO 8601; and where they repeat, that they are categories."""
+    rows = dated(200)
+    rows.loc[7, "seen"] = "unknown"
+    with pytest.warns(ReferenceWarning, match="taken for text, .*'unknown' is not written"):
+        detector(rows)
+    with pytest.warns(ReferenceWarning, match="taken for category, .*by kinds={'seen': 'category'}"):
+        detector(rows.assign(seen=["03/07/2024", "03/08/2024"] * 100))
+    detector(rows.assign(seen=pandas.Categorical(["03/07/2024", "03/08/2024"] * 100)))
+
+
+def test_the_warning_is_the_callers() -> None:
+    rows = written("%d.%m.%Y")
+    with pytest.warns(ReferenceWarning) as fitted:
+        Detector(100, window=4, paths=300, interval=False, sampler=Independent()).fit(rows)
+    with pytest.warns(ReferenceWarning) as compared:
+        compare(rows, rows)
+    assert [warning.filename for warning in (*fitted, *compared)] == [__file__] * 2

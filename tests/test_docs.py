@@ -1,26 +1,40 @@
-"""What README and docs show can be typed: every block of Python, and every `tocsin ...` line, runs, or is named here.
+"""What README, docs and docstrings show can be typed: Python, and lines of plain blocks, run, or are named here.
 
-The blocks of a page run in order, in one namespace and one folder, as a reader would type them.
+The blocks of a page run in order, in one namespace and one folder, as a reader would type them. A plain block, fenced
+or indented, is what one types in a shell; what is only to be read (answers, formulas, pictures) is `text`.
 """
 
 from __future__ import annotations
 
+import doctest
+import importlib
 import io
 import re
 import shlex
 import shutil
+import signal
 import warnings
 from contextlib import redirect_stdout
 from pathlib import Path
-from unittest.mock import patch
+from textwrap import dedent
 
 import pytest
 
+import tocsin
 from tocsin._cli import main
+from tocsin._common.errors import MissingExtraError
+from waiting import instead_of_waiting
 
 ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-BLOCK = re.compile(r"^```(\w*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+PAGES = [
+    *sorted(ROOT.glob("*.md")),
+    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs/results").glob("*.md")),
+]
+FENCED = r"^ *```([^\n]*)\n(.*?)^ *```$"
+INDENTED = r"(?<=\n\n)((?: {4}[^\n]*\n)+)"
+BLOCK = re.compile(f"{FENCED}|{INDENTED}", re.MULTILINE | re.DOTALL)
+LANGUAGES = ("python", "", "text")
 
 ROWS = """
 import numpy as np
@@ -56,8 +70,25 @@ NOT_RUN = {
     "from alibi_detect.cd": "another library's",
     'detector.fit(reference, cluster="tcp://': "needs a cluster",
     "tocsin fit reference.csv -o pump.tocsin --ert 5000 --error 0.005 --cluster": "needs a cluster",
-    "tocsin reproduce table1 --cluster": "needs a cluster",
-    "tocsin watch pump.tocsin log.csv --follow": "does not end",
+    "detector = Detector(ert=1000, preprocess=[SentenceEmbedding(": "needs a model from the network",
+    "dask scheduler": "needs a cluster",
+    "dask worker": "needs a cluster",
+    "make ": "installs, or takes minutes",
+    "nvidia-cuda-mps-control": "needs a GPU",
+    "pip install": "needs the network",
+    "python -m benchmarks.": "takes minutes",
+    "python -m pytest": "runs by itself",
+    "tocsin reproduce calibration": "takes most of an hour",
+    "tocsin reproduce explanations": "takes ten minutes",
+    "tocsin reproduce figure1": "takes all cores for half a minute",
+    "tocsin reproduce imaging": "needs pictures",
+    "tocsin reproduce intervals": "takes an hour",
+    "tocsin reproduce memories": "takes an hour",
+    "tocsin reproduce power": "takes most of an hour",
+    "tocsin reproduce qq": "takes most of an hour",
+    "tocsin reproduce rare": "takes an hour",
+    "tocsin reproduce table1": "takes most of an hour, and a minute with --quick; or needs a cluster",
+    "tocsin reproduce window-sharing": "takes minutes",
     "def write(answer, batch)": "needs a database",
     "report = ts.fit(reference_frame": "a variant of the page's first block, run in test_spark",
     "answer = ts.watch(readings, new_detector": "a variant of the page's first block, run in test_spark",
@@ -71,49 +102,105 @@ EXTRAS = {
     "representations": ("sklearn", "torch"),
     "data": ("pandas",),
     "report": ("matplotlib",),
+    "results/paper": ("matplotlib",),
 }
+
+
+def name_of(page: Path) -> str:
+    """As it is called here: README, gpu, results/gpu."""
+    return page.relative_to(ROOT).with_suffix("").as_posix().removeprefix("docs/")
 
 
 def blocks(page: Path) -> list[tuple[int, str, str]]:
     """Line, language and text of each."""
-    text = page.read_text(encoding="utf-8")
-    return [(text.count("\n", 0, found.start()) + 2, found[1], found[2]) for found in BLOCK.finditer(text)]
+    return blocks_in(page.read_text(encoding="utf-8"))
+
+
+def blocks_in(text: str) -> list[tuple[int, str, str]]:
+    found = []
+    for block in BLOCK.finditer(text):
+        line = text.count("\n", 0, block.start()) + 1
+        indented = block[3] is not None
+        found.append((line, "", dedent(block[3])) if indented else (line + 1, block[1], dedent(block[2])))
+    return found
+
+
+def strange(page: list[tuple[int, str, str]]) -> list[str]:
+    """Blocks in languages, and typed lines, that nothing here knows what to do with."""
+    found = [f"line {line}: a block of {language!r}" for line, language, _ in page if language not in LANGUAGES]
+    typed = [(line + i, each) for line, kind, text in page if kind == "" for i, each in enumerate(text.splitlines())]
+    return found + [
+        f"line {line}: {each}" for line, each in typed if each and not each.startswith("tocsin ") and not named(each)
+    ]
 
 
 def named(text: str) -> bool:
     return any(text.startswith(beginning) for beginning in NOT_RUN)
 
 
-def run(page: Path) -> int:
-    """Everything that a page shows, in the present folder; how much that was."""
+def run(page: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Everything that a page shows, in the present folder."""
     namespace: dict[str, object] = {"__name__": "__main__"}
-    exec(GIVEN.get(page.stem, ""), namespace)
-    done = 0
+    exec(GIVEN.get(name_of(page), ""), namespace)
     for line, language, text in blocks(page):
         if language == "python" and not named(text):
             # Blank lines before it, so that a traceback has the line of the page.
             exec(compile("\n" * (line - 1) + text, str(page), "exec"), namespace)
-            done += 1
         for typed in text.splitlines() if language == "" else []:
             if typed.startswith("tocsin ") and not named(typed):
-                with patch("sys.argv", shlex.split(typed, comments=True)), pytest.raises(SystemExit) as ended:
-                    main()
+                with monkeypatch.context() as patched:
+                    if "--follow" in typed:
+                        shutil.copy("stream.csv", "log.csv")
+                        instead_of_waiting(patched, lambda _: signal.raise_signal(signal.SIGINT))
+                    patched.setattr("sys.argv", shlex.split(typed, comments=True))
+                    with pytest.raises(SystemExit) as ended:
+                        main()
                 assert ended.value.code in (0, 1), typed
-                done += 1
-    return done
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
 def test_what_a_page_shows_runs(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for extra in EXTRAS.get(page.stem, ()):
+    for extra in EXTRAS.get(name_of(page), ()):
         pytest.importorskip(extra)
-    if page.stem == "spark" and not shutil.which("java"):
+    if name_of(page) == "spark" and not shutil.which("java"):
         pytest.skip("Spark needs Java")
     monkeypatch.chdir(tmp_path)
-    shown = [text for _, language, text in blocks(page) if language == "python" and not named(text)]
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")  # what a fit has to say of its reference
-        assert run(page) >= len(shown)
+        run(page, monkeypatch)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_what_a_page_shows_is_run_or_named(page: Path) -> None:
+    assert strange(blocks(page)) == []
+
+
+def test_what_is_strange_is_seen() -> None:
+    """Languages that nobody knows, lines that are no commands of ours, indented or in a list; and where they are."""
+    page = """One
+```bash
+tocsin fit
+```
+
+    tocsin demo
+    rm -rf
+
+- A list:
+
+  ```
+  make demo
+
+  ls
+  ```
+
+```python
+if x:
+
+    pass
+```
+"""
+    assert blocks_in(page)[-1] == (18, "python", "if x:\n\n    pass\n")
+    assert strange(blocks_in(page)) == ["line 3: a block of 'bash'", "line 7: rm -rf", "line 14: ls"]
 
 
 def test_nothing_is_named_in_vain() -> None:
@@ -122,3 +209,22 @@ def test_nothing_is_named_in_vain() -> None:
     lines = [line for text in texts for line in text.splitlines()]
     for beginning in NOT_RUN:
         assert any(text.startswith(beginning) for text in [*texts, *lines]), beginning
+
+
+SOURCE = Path(tocsin.__file__).parent
+SHOWING = [file for file in sorted(SOURCE.rglob("*.py")) if ">>> " in file.read_text(encoding="utf-8")]
+
+
+@pytest.mark.parametrize("file", SHOWING, ids=lambda file: str(file.relative_to(SOURCE)))
+def test_what_docstrings_show_is_so(file: Path) -> None:
+    parts = file.relative_to(SOURCE.parent).with_suffix("").parts
+    try:
+        module = importlib.import_module(".".join(parts).removesuffix(".__init__"))
+    except MissingExtraError as missing:
+        pytest.skip(str(missing))
+    told = io.StringIO()
+    runner = doctest.DocTestRunner()
+    for test in doctest.DocTestFinder().find(module):
+        runner.run(test, out=told.write)
+    assert runner.tries
+    assert not runner.failures, told.getvalue()

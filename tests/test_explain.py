@@ -69,8 +69,8 @@ def test_every_statistic_on_rows(name: str) -> None:
     else:
         assert total == pytest.approx(explanation.value, rel=1e-6)
     text = str(explanation)
-    assert "Changed" in text
-    assert "median" in text
+    assert re.search(r"^Changed .*\n  column 2  .*median", text, re.MULTILINE)
+    assert re.search(r"observation \d+: column 2 -?\d", text)
     assert "Typical of what is new" in text
 
 

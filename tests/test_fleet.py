@@ -541,6 +541,8 @@ def test_bad_input() -> None:
         Fleet(
             Detector(40, LSDD(), window=5, paths=300, interval=False).fit(np.random.default_rng(0).normal(size=(99, 2)))
         )
+    with pytest.raises(InputError, match=r"^reset_on_alarm=False: in a fleet .*=True; rest=\.\.\. says"):
+        Fleet(altered(detector("family"), resets=False))
     step = fleet.step([], [], np.empty((0, 3)), np.empty(0, np.int64), np.empty(0, np.int64))
     assert (step.states, step.alarms, step.taken) == ([], [], 0)
     assert "once in 40 observations of each key" in repr(fleet)

@@ -15,6 +15,7 @@ import tocsin
 
 ROOT = Path(tocsin.__file__).parent
 FILES = sorted(ROOT.rglob("*.py"))
+BENCHMARKS = sorted((Path(__file__).parents[1] / "benchmarks").glob("*.py"))
 
 PUBLIC = {"_asdict", "_fields", "_exit"}
 """Of named tuples and of Python's own modules: documented, whatever they look like."""
@@ -75,7 +76,7 @@ def test_reaching_is_seen() -> None:
 LONG = 350
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: str(file.relative_to(ROOT)))
+@pytest.mark.parametrize("file", [*FILES, *BENCHMARKS], ids=lambda file: f"{file.parent.name}/{file.name}")
 def test_long_files_say_why(file: Path) -> None:
     """In their first lines."""
     text = file.read_text()

@@ -14,11 +14,12 @@ from scipy import stats
 
 from reported import EVIL, REFERENCE, STREAM, Page, embedded, reported, rows, table, unpacked
 from tocsin import Detector
+from tocsin._data.tables import Values
 from tocsin._report import gathering
 from tocsin._report.gathering import Gathered
 from tocsin._report.html import data, join, tag
 from tocsin._report.page import SCRIPTS
-from tocsin._report.quality import UNLIKELY, Quality, Share, _beyond
+from tocsin._report.quality import UNLIKELY, Known, Quality, Seen, Share, _beyond
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 
@@ -166,7 +167,7 @@ SPOILT = [
             SPOILT,
             {
                 "flow": ["more values beyond the reference's range than expected"],
-                f"{EVIL}&\"'": ["more unseen categories than expected"],
+                f"{EVIL}&\"'": ["categories that the reference never had"],
                 "gaps": ["missing more often than in the reference"],
                 "still": [
                     "more values beyond the reference's range than expected",
@@ -204,6 +205,18 @@ def test_what_is_notable() -> None:
     assert Share(200, 1000).is_missed(50, 1000)
     assert not Share(200, 1000).is_missed(170, 1000)
     assert not Share(0, 1000).is_missed(0, 1000)
+
+
+def test_new_categories_are_told_unless_they_are_expected() -> None:
+    """One suffices where the reference has none that are rare; else it takes more than rare ones let expect."""
+    stream = Values.of_objects(["a"] * 99 + ["new"], "state")
+    never, some = (Seen(Known("state", "category", Share(0, 600), Share(n, 600), None, frozenset("a"))) for n in (0, 3))
+    for seen in (never, some):
+        seen.add(stream)
+    assert never.findings()[:1] == ["categories that the reference never had"]
+    assert some.findings() == []
+    some.add(Values.of_objects(["newer"] * 30, "state"))
+    assert some.findings() == ["more unseen categories than expected"]
 
 
 def test_the_range_of_a_reference_is_seldom_left_notably() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from representing import IMAGES, ROWS, kept_in_a_file, notes
+from tocsin import Detector
 from tocsin._common.errors import InputError, MissingExtraError, NotFittedError
 from tocsin._compute.arrays import Float64Array
 from tocsin._data.representations import adapt
@@ -205,7 +206,7 @@ def test_onnx_files_that_cannot_be_used(tmp_path: Path) -> None:
     broken = tmp_path / "broken.onnx"
     broken.write_bytes(b"not a model")
     with pytest.raises(InputError, match="Cannot read the ONNX file"):
-        adapt(tmp_path / "missing.onnx")
+        adapt(tmp_path / "missing.onnx")(ROWS)
     with pytest.raises(InputError, match=r"cannot load the ONNX model broken\.onnx"):
         adapt(broken)(ROWS)
     with pytest.raises(InputError, match="exactly 8 observations"):
@@ -216,6 +217,20 @@ def test_onnx_files_that_cannot_be_used(tmp_path: Path) -> None:
         adapt(onnx_model(tmp_path, inputs=2))(ROWS)
     with pytest.raises(InputError, match="outputs are 'twice', 'thrice'"):
         adapt(ONNX(onnx_model(tmp_path), "sum"))(ROWS)
+
+
+def test_an_onnx_file_is_read_by_a_fit(tmp_path: Path) -> None:
+    """No constructor looks at it; copies hold what it held."""
+    file = tmp_path / "later.onnx"
+    detector = Detector(100, preprocess=ONNX(file, "thrice"))
+    with pytest.raises(InputError, match=r"Cannot read the ONNX file .*later\.onnx: No such file"):
+        detector.fit(ROWS)
+    with pytest.raises(InputError, match=r"ONNX\(model=5\): a model is the path of an ONNX file"):
+        Detector(100, preprocess=ONNX(5)).fit(ROWS)  # type: ignore[arg-type]
+    file.write_bytes(b"a model")
+    copied = pickle.loads(pickle.dumps(ONNX(file, "thrice")))
+    file.unlink()
+    assert (copied.content, copied.name, copied.output) == (b"a model", "later.onnx", "thrice")
 
 
 def test_onnxruntime_may_be_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,6 +15,7 @@ from backends import with_torch
 from tocsin import MMD, Detector, DetectorBank, Fleet, Gaussian
 from tocsin._compute import Backend, load
 from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._detector.base import altered
 from tocsin._state import ALONE, Start
 from tocsin._state.outcomes import Outcomes
 
@@ -92,7 +93,7 @@ def test_one_stream_of_many_and_one_alone(start: Start) -> None:
         100, MMD(Gaussian()), window=8, start=start, reset_on_alarm=False, paths=500, interval=False, seed=3
     ).fit(reference)
     alone = detector.update_many(stream)
-    bank, fleet = DetectorBank(detector, 1), Fleet(detector, rest=None)
+    bank, fleet = DetectorBank(detector, 1), Fleet(altered(detector, resets=True), rest=None)
     stepped = [bank.update(row[None])[0] for row in stream]
     assert [outcome.time for outcome in stepped] == alone.time.tolist()
     np.testing.assert_array_equal([outcome.threshold for outcome in stepped], alone.threshold)

@@ -20,6 +20,7 @@ from tocsin import MMD, Blocks, Detector, Independent
 from tocsin import _compute as compute
 from tocsin._calibration.plan import make_plan
 from tocsin._calibration.recursion import Records
+from tocsin._calibration.result import aimed_at
 from tocsin._calibration.uncertainty import (
     PAIRS,
     Errors,
@@ -418,7 +419,7 @@ def test_rarer_alarms_are_known_worse(fits: dict[int, list[tuple[Detector, Float
     """An error in the scale of the statistic moves a higher threshold more: it is farther out, on a tail that falls."""
     for detector, _ in fits[200]:
         calibration = detector.calibration_
-        rarer = calibration.aimed_at(20 * calibration.ert)
+        rarer = aimed_at(calibration, 20 * calibration.ert)
         assert calibration.errors
         assert rarer.errors
         for name in ("law", "reference"):

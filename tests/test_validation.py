@@ -195,6 +195,7 @@ REFERENCES: list[tuple[Any, str]] = [
     (everywhere(np.nan), r"The reference holds nan in row 3, column 1; every value must be finite.*Drop or fill"),
     (everywhere(np.inf), r"The reference holds inf in row 3, column 1"),
     (np.full((60, 2), np.nan), r"holds nan in row 0, column 0 \(and 119 more\)"),
+    (ROWS[:1], r"A reference of 1 point is too small for a window of 5"),
     (ROWS[:11], r"A reference of 11 points is too small for a window of 5: at least 12 are needed.*Collect more"),
     (np.ones((60, 2)), r"All reference points are equal, so no kernel width.*give Gaussian\(width=\.\.\.\)"),
 ]
@@ -240,7 +241,7 @@ def test_observations(x: Any, message: str) -> None:
 
 BLOCKS: list[tuple[Any, str]] = [
     (np.vstack([ROWS[:4], [1.0, np.nan]]), r"The block holds nan in row 4, column 1"),
-    (ROWS[:, :1], r"The block has 1 columns; the reference has 2"),
+    (ROWS[:, :1], r"The block has 1 column; the reference has 2"),
     (np.ones((4, 3)), r"The block has 3 columns; the reference has 2"),
     ([1.0, 2.0], r"update_many takes rows of 2 numbers, and got an array of shape \(2,\); .* use update"),
     (3.0, r"update_many takes rows of 2 numbers, and got an array of shape \(\)"),

@@ -5,7 +5,7 @@ dependence between tests or approximates it. So does the paper's Algorithm 2: `D
 None of them keeps the promise that `Detector` makes; they are here to compare with.
 """
 
-from tocsin._baselines.lsdd_inc import LSDDInc
-from tocsin._baselines.scan_b import ScanB
+from tocsin._baselines.lsdd_inc import LSDDInc, LSDDIncThreshold
+from tocsin._baselines.scan_b import ScanB, ScanBThreshold
 
-__all__ = ["LSDDInc", "ScanB"]
+__all__ = ["LSDDInc", "LSDDIncThreshold", "ScanB", "ScanBThreshold"]

@@ -4,13 +4,15 @@ from tocsin._calibration.tail import RateCurve, Tail
 from tocsin._calibration.uncertainty import Errors
 from tocsin._common.errors import Option
 from tocsin._compare.result import ComparisonFacts, DifferingColumn
-from tocsin._data.intake import Intake
-from tocsin._data.tables import Table, Values
+from tocsin._data.intake import Intake, Objects, Represented, Rows, Tabular
+from tocsin._data.tables import Column, Columns, Table, Values
 from tocsin._explain.result import Began, Example, ExplanationFacts, Moved
 from tocsin._statistics.base import Statistic
 
 __all__ = [
     "Began",
+    "Column",
+    "Columns",
     "ComparisonFacts",
     "DifferingColumn",
     "Errors",
@@ -18,10 +20,14 @@ __all__ = [
     "ExplanationFacts",
     "Intake",
     "Moved",
+    "Objects",
     "Option",
     "RateCurve",
+    "Represented",
+    "Rows",
     "Statistic",
     "Table",
+    "Tabular",
     "Tail",
     "Values",
 ]

@@ -86,7 +86,7 @@ class LSDDInc(Watcher[LSDDIncThreshold]):
     True
     """
 
-    rests_on = LSDDIncThreshold
+    _rests_on = LSDDIncThreshold
 
     def __init__(
         self,

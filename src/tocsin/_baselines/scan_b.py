@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Self
@@ -95,7 +94,7 @@ class ScanB(Watcher[ScanBThreshold]):
     True
     """
 
-    rests_on = ScanBThreshold
+    _rests_on = ScanBThreshold
 
     def __init__(
         self,
@@ -237,25 +236,20 @@ def run_length(threshold: float, size: int, skewness: float | None) -> float:
 
 def solve(ert: float, size: int, skewness: float | None) -> float:
     """The threshold whose approximate run length is `ert`."""
+    from scipy import optimize  # slow to import, and needed by fits alone
+
     shortest = run_length(LOWEST, size, skewness)
     if not shortest <= ert:
         raise InputError(
             f"ert={ert:g} is too short for ScanB with window={size}: its approximation holds for long run times, and "
             f"gives none below {shortest:.4g}. Ask for a longer one, or use tocsin.Detector."
         )
-    return _bisect(lambda b: run_length(b, size, skewness) - ert, LOWEST, ert)
-
-
-def _bisect(excess: Callable[[float], float], low: float, ert: float) -> float:
-    high = low
-    while not excess(high) >= 0:
+    high = LOWEST
+    while not run_length(high, size, skewness) >= ert:
         high *= 1.1
-        if high > HIGHEST or math.isnan(excess(high)):
+        if high > HIGHEST or math.isnan(run_length(high, size, skewness)):
             raise InputError(
                 f"No ScanB threshold reaches ert={ert:g}: its run-length approximation breaks down on this reference "
                 "first. Ask for a shorter one, set correct_skewness=False, or use tocsin.Detector."
             )
-    for _ in range(200):
-        middle = (low + high) / 2
-        low, high = (middle, high) if excess(middle) < 0 else (low, middle)
-    return (low + high) / 2
+    return float(optimize.brentq(lambda b: run_length(b, size, skewness) - ert, LOWEST, high))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
-from typing import Self
+from typing import TypeVar
 
 import numpy as np
 
@@ -21,6 +21,8 @@ ROUNDS, SETTLED, FARTHEST_REACH = 50, 1e-6, 10.0
 """With a guarantee thresholds depend on errors, and errors on thresholds: when both have settled, and when they never
 will (thresholds for a run time e^10 times as long would be no use)."""
 
+T = TypeVar("T", bound="Thresholds")
+
 
 @dataclass(frozen=True, eq=False)
 class Thresholds:
@@ -36,10 +38,6 @@ class Thresholds:
     thresholds: Float64Array
     seconds: float
     curve: RateCurve | None = field(default=None, kw_only=True)
-
-    def sealed(self) -> Self:
-        """The same, to be handed out: its thresholds cannot be written to."""
-        return replace(self, thresholds=read_only(self.thresholds))
 
     @property
     def threshold(self) -> float:
@@ -101,27 +99,6 @@ class Calibration(Thresholds):
         reach = self.errors.quantile((1 + level) / 2)
         return self.nominal * math.exp(-min(reach, 700.0)), self.nominal * math.exp(min(reach, 700.0))
 
-    def aimed_at(self, run_time: float) -> Calibration:
-        """The same, with thresholds for another expected run time, read off the curve of rarities.
-
-        Each threshold keeps its rarity relative to that of the last one. Errors of the law move thresholds in
-        proportion to their distance from the centre; those of the tail are its own.
-        """
-        if run_time == self.nominal or self.curve is None:
-            return self
-        shift = math.log(self.nominal / run_time)
-        thresholds = np.array([self.curve.level(shift - r) for r in self.curve.log_rarity(self.thresholds)])
-        errors = self.errors
-        if errors is not None:
-            growth = self._leverage(float(thresholds[-1])) / self._leverage(self.threshold)
-            errors = replace(
-                errors,
-                law=errors.law * growth,
-                reference=errors.reference * growth,
-                tail=self.curve.tail.error(float(thresholds[-1])),
-            )
-        return replace(self, thresholds=thresholds, nominal=run_time, errors=errors)
-
     def _leverage(self, level: float) -> float:
         """How much the log rate at a level changes with the scale of the statistic."""
         assert self.curve is not None
@@ -129,36 +106,6 @@ class Calibration(Thresholds):
             # The rate falls in steps, from one atom to the next: no slope at a level says how steep the whole is.
             return max(level - self.centre, 1e-300)
         return self.curve.leverage(level, self.centre)
-
-    def guaranteed(self, probability: float) -> Calibration:
-        """The same, with thresholds so high that the true expected run time is `ert` or more with this probability."""
-        moved = self
-        if self.errors is None:
-            raise InputError(
-                Option("guarantee", Code(f"{probability:g}")),
-                ": ",
-                Option("mode", self.mode),
-                " makes no promise, so there is none to guarantee. Leave it out, or choose ",
-                Option("mode", "steady"),
-                ".",
-            )
-        for _ in range(ROUNDS):
-            assert moved.errors is not None
-            reach = moved.errors.quantile(probability)
-            if not reach < FARTHEST_REACH:
-                break
-            before, moved = moved, self.aimed_at(self.ert * math.exp(reach))
-            if abs(math.log(moved.nominal / before.nominal)) < SETTLED:
-                return replace(moved, guarantee=probability)
-        raise InputError(
-            Option("guarantee", Code(f"{probability:g}")),
-            " cannot be given for ",
-            Option("ert", Code(f"{self.ert:g}")),
-            ": the true expected run time could be shorter by any factor, for all that is known. Give a larger "
-            "reference or more ",
-            Option("paths", ...),
-            f", or ask for less: alarms once in {self.simulated:.3g} are simulated, and rarer ones extrapolated.",
-        )
 
     @property
     def points_to_halve(self) -> int | None:
@@ -183,3 +130,61 @@ class Calibration(Thresholds):
             f"Calibration(mode={self.mode!r}, ert={self.ert:g}, threshold={self.threshold:.6g}, "
             f"{self.quality}, paths={self.paths}, seconds={self.seconds:.2f})"
         )
+
+
+def sealed(found: T) -> T:
+    """The same, to be handed out: its thresholds cannot be written to."""
+    return replace(found, thresholds=read_only(found.thresholds))
+
+
+def aimed_at(calibration: Calibration, run_time: float) -> Calibration:
+    """The same calibration, with thresholds for another expected run time, read off the curve of rarities.
+
+    Each threshold keeps its rarity relative to that of the last one. Errors of the law move thresholds in proportion to
+    their distance from the centre; those of the tail are its own.
+    """
+    curve, errors = calibration.curve, calibration.errors
+    if run_time == calibration.nominal or curve is None:
+        return calibration
+    shift = math.log(calibration.nominal / run_time)
+    thresholds = np.array([curve.level(shift - r) for r in curve.log_rarity(calibration.thresholds)])
+    if errors is not None:
+        growth = calibration._leverage(float(thresholds[-1])) / calibration._leverage(calibration.threshold)
+        errors = replace(
+            errors,
+            law=errors.law * growth,
+            reference=errors.reference * growth,
+            tail=curve.tail.error(float(thresholds[-1])),
+        )
+    return replace(calibration, thresholds=thresholds, nominal=run_time, errors=errors)
+
+
+def guaranteed(calibration: Calibration, probability: float) -> Calibration:
+    """The same, with thresholds so high that the true expected run time is `ert` or more with this probability."""
+    moved = calibration
+    if calibration.errors is None:
+        raise InputError(
+            Option("guarantee", Code(f"{probability:g}")),
+            ": ",
+            Option("mode", calibration.mode),
+            " makes no promise, so there is none to guarantee. Leave it out, or choose ",
+            Option("mode", "steady"),
+            ".",
+        )
+    for _ in range(ROUNDS):
+        assert moved.errors is not None
+        reach = moved.errors.quantile(probability)
+        if not reach < FARTHEST_REACH:
+            break
+        before, moved = moved, aimed_at(calibration, calibration.ert * math.exp(reach))
+        if abs(math.log(moved.nominal / before.nominal)) < SETTLED:
+            return replace(moved, guarantee=probability)
+    raise InputError(
+        Option("guarantee", Code(f"{probability:g}")),
+        " cannot be given for ",
+        Option("ert", Code(f"{calibration.ert:g}")),
+        ": the true expected run time could be shorter by any factor, for all that is known. Give a larger "
+        "reference or more ",
+        Option("paths", ...),
+        f", or ask for less: alarms once in {calibration.simulated:.3g} are simulated, and rarer ones extrapolated.",
+    )

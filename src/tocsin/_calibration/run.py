@@ -23,7 +23,7 @@ from tocsin._calibration.recursion import (
     passage_curve,
     thresholds,
 )
-from tocsin._calibration.result import Calibration
+from tocsin._calibration.result import Calibration, aimed_at, guaranteed
 from tocsin._calibration.tail import RateCurve, fit_tail
 from tocsin._calibration.uncertainty import PAIRS, Errors, Spread, first_alarms, law_error, law_spread
 from tocsin._common.errors import Code, InputError, Option
@@ -148,8 +148,9 @@ class Simulation:
             block=source.length,
             guard=source.guard,
             dependence=None,
-        ).aimed_at(plan.ert)
-        return calibration if guarantee is None else calibration.guaranteed(guarantee), normaliser
+        )
+        calibration = aimed_at(calibration, plan.ert)
+        return calibration if guarantee is None else guaranteed(calibration, guarantee), normaliser
 
     def _tell(self) -> None:
         """One more block is done."""

@@ -125,7 +125,7 @@ def _run_table(run: QuietRun) -> list[tuple[str, str]]:
     alarms = counted(run.alarms, "alarm")
     interval = f"{rounded(low)} or more" if math.isinf(high) else f"{rounded(low)}-{rounded(high)}"
     table = [
-        ("Seen", f"{alarms} in {run.tests:,} tests, where the promise means {run.expected:.3g}"),
+        ("Seen", f"{alarms} in {counted(run.tests, 'test')}, where the promise means {run.expected:.3g}"),
         (
             "Run time",
             f"{LEVEL:.0%} interval {interval} from these alarms alone; thresholds are set for "

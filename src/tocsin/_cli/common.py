@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
@@ -14,7 +15,7 @@ from rich.console import Console
 from tocsin._cli.cleaning import CleanConsole, clean
 from tocsin._cli.places import PlaceLostError
 from tocsin._cli.spelling import FLAGS, spelled
-from tocsin._common.errors import InputError, TocsinError
+from tocsin._common.errors import InputError, ReferenceWarning, TocsinError
 from tocsin._common.files import must_be_writable as must_be_writable
 
 T = TypeVar("T")
@@ -87,3 +88,13 @@ def numbers(option: str, text: str | None, kind: Callable[[str], T], what: str) 
 def console() -> Console:
     """Standard output, with colours and wrapped lines where it is a terminal."""
     return CleanConsole(highlight=False)
+
+
+def warned(caught: list[warnings.WarningMessage]) -> Iterator[str]:
+    """What there is to say about the reference, in the words of the command line; other warnings go their way."""
+    for warning in caught:
+        if isinstance(warning.message, ReferenceWarning):
+            text = warning.message.told(spelled)
+            yield text[0].lower() + text[1:].removesuffix(".")
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)

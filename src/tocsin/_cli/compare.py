@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +11,7 @@ import typer
 from tocsin._cli import common, reading
 from tocsin._cli.fit import Kinds, kinds_of
 from tocsin._cli.streams import blocks_for
-from tocsin._common.errors import InputError
+from tocsin._common.errors import InputError, ReferenceWarning
 from tocsin._compare.compare import compare
 from tocsin._data.intake import Tabular
 from tocsin._data.tables import Columns, Table, numbered
@@ -72,7 +73,11 @@ def command(
     blocks = list(blocks_for(learned, reading.source_name(reference), batch, _wanted(table, learned, chosen), WHOLE))
     if not blocks:
         raise InputError(f"{reading.source_name(batch)} holds no rows; there is nothing to compare.")
-    answer = compare(table, Table.join(blocks), ert=ert, kinds=given, seed=seed)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", ReferenceWarning)
+        answer = compare(table, Table.join(blocks), ert=ert, kinds=given, seed=seed)
+    for note in common.warned(caught):
+        typer.echo(f"tocsin: {note}.", err=True)
     if plot is not None:
         answer.plot(plot)
     if as_json:

@@ -10,7 +10,7 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.text import Text
 
-from tocsin._common.wording import counted
+from tocsin._common.wording import called, counted
 from tocsin._data.intake import Tabular
 from tocsin._data.tables import OTHERS, Column
 from tocsin._detector.detector import Detector
@@ -80,7 +80,7 @@ def columns(detector: Detector) -> str:
 
 def changed(explanation: Explanation) -> str:
     """The columns that are said to have changed, and how; nothing if none is."""
-    names = [f"{column.name} ({column.how})" if column.how else column.name for column in explanation.changed]
+    names = [f"{called(column.name)}{f' ({column.how})' if column.how else ''}" for column in explanation.changed]
     more = len(names) - MOST_CHANGED
     return listed([*names[:MOST_CHANGED], f"{more:,} more"] if more > 0 else names) if names else ""
 

@@ -13,7 +13,6 @@ import typer
 
 from tocsin._calibration.plan import Mode, Precision
 from tocsin._cli import common, describe, reading
-from tocsin._cli.spelling import spelled
 from tocsin._common.errors import InputError, ReferenceWarning, TocsinError
 from tocsin._common.wording import counted
 from tocsin._compute import Backend
@@ -153,7 +152,7 @@ def command(
     if device != "cpu":
         detector.set_params(backend="auto", device=None)  # so that the file can be read on other machines
     detector.save(output)
-    notes = [*_warned(caught), *_notes(detector, len(table))]
+    notes = [*common.warned(caught), *_notes(detector, len(table))]
     if as_json:
         typer.echo(json.dumps({"file": str(output), **describe.facts(detector), "notes": notes}))
         return
@@ -212,16 +211,6 @@ def _sampler(name: SamplerName, length: int | None) -> Sampler | Literal["auto"]
     if name == "auto":
         return "auto"
     return Independent() if name == "independent" else Blocks(length)
-
-
-def _warned(caught: list[warnings.WarningMessage]) -> Iterator[str]:
-    """What the fit had to say about the reference, in the words of the command line; other warnings go their way."""
-    for warning in caught:
-        if isinstance(warning.message, ReferenceWarning):
-            text = warning.message.told(spelled)
-            yield text[0].lower() + text[1:].removesuffix(".")
-        else:
-            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def _must_be_unused(file: Path) -> None:

@@ -32,7 +32,7 @@ Output = typer.Option(
     metavar="FOLDER",
     help="Where tables, figures and the ledger go. Default: reproduced, or reproduced-quick.",
 )
-Quick = typer.Option("--quick", help="A small version, in a minute or less on two cores.")
+Quick = typer.Option("--quick", help="A small version: about a minute on two cores.")
 Seed = typer.Option(metavar="N", help="Another seed gives another sample of configurations and streams.")
 Workers = typer.Option(metavar="N", help="Processes; their number changes nothing in the results. Default: all cores.")
 Fresh = typer.Option("--fresh", help="Measure everything again instead of going on from the ledger.")
@@ -107,6 +107,6 @@ Examples:
   tocsin reproduce table1 --quick
   tocsin reproduce intervals
   tocsin reproduce imaging --data camelyon17_v1.0
-  tocsin reproduce table1 --backend torch --workers 12
+  tocsin reproduce table1 --backend torch --workers 15
   tocsin reproduce table1 --cluster tcp://host:8786
 """

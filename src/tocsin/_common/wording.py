@@ -43,6 +43,15 @@ def counted(number: int, thing: str) -> str:
     return f"{number:,} {thing}{'' if number == 1 else 's'}"
 
 
+def called(column: str) -> str:
+    """A column's name, in a text where a bare number would be taken for a value.
+
+    >>> called("flow"), called("2")
+    ('flow', 'column 2')
+    """
+    return f"column {column}" if column.isdigit() else column
+
+
 def few(number: float) -> str:
     """Two digits of a number below ten, all before the point of others.
 

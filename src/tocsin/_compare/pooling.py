@@ -12,14 +12,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from tocsin._common.errors import InputError
+from tocsin._common.wording import counted
 from tocsin._compute.arrays import Float64Array
 from tocsin._data.foreign import is_collection
 from tocsin._data.intake import Intake, Rows, Tabular, learn
 from tocsin._data.representations.batches import count_of, rows_at
-from tocsin._data.tables import OTHERS, Columns, Kind, Table, Values
+from tocsin._data.tables import Columns, Kind, Table, Values, as_table, kind_given
 
 FEWEST = 2
 """Rows that a table must have: among fewer there are no pairs."""
+
+MOST_NAMED = 5
+"""Columns that an error names."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +65,19 @@ def pool(reference: object, batch: object, kinds: Mapping[str, Kind] | None, mos
     learned = learn(reference, None, kinds, objects_allowed=False)
     if isinstance(learned.intake, Tabular):
         return _of_tables(learned.intake, reference, batch, kinds, given)
-    first, second = learned.points, learned.intake.many(batch)
+    try:
+        first, second = learned.points, learned.intake.many(batch)
+    except InputError as error:
+        table = as_table(batch)
+        if table is None:
+            raise
+        kinds_of = type(reference).__name__, type(batch).__name__
+        names = [*map(repr, table.names[:MOST_NAMED]), *["..."] * (len(table.names) > MOST_NAMED)]
+        raise InputError(
+            f"The reference is an array ({kinds_of[0]}) and the batch a table ({kinds_of[1]}) with the columns "
+            f"{', '.join(names)}. Columns of a table are compared by name and kind, those of an array as they are: "
+            "give both alike."
+        ) from error
     assert isinstance(first, np.ndarray)
     assert isinstance(second, np.ndarray)
     _must_have_rows(first, second)
@@ -87,8 +103,7 @@ def _of_tables(
 
 def _kind(name: str, values: Values, kinds: Mapping[str, Kind] | None) -> Kind:
     """As it was said; times that were no clock in the reference are none now."""
-    kinds = {} if kinds is None else kinds
-    kind = kinds.get(name, kinds.get(OTHERS, "auto"))
+    kind = kind_given(kinds, name)
     return "time" if kind == "auto" and values.holds == "times" else kind
 
 
@@ -101,7 +116,8 @@ def _must_have_rows(reference: object, batch: object) -> None:
     for name, rows in (("reference", reference), ("batch", batch)):
         if count_of(rows) < FEWEST:
             raise InputError(
-                f"The {name} has {count_of(rows)} rows; a comparison needs at least {FEWEST} of each. Collect more."
+                f"The {name} has {counted(count_of(rows), 'row')}; a comparison needs at least {FEWEST} of each. "
+                "Collect more."
             )
 
 

@@ -7,7 +7,7 @@ import os
 from dataclasses import asdict, dataclass, field
 from typing import TypedDict
 
-from tocsin._common.wording import counted, few, rounded
+from tocsin._common.wording import called, counted, few, rounded
 from tocsin._data.tables.table import Table
 
 RATE = 0.05
@@ -143,9 +143,10 @@ class Comparison:
                 f"They differ: chance alone would give a difference as large {more}once in {rounded(self.rarity)} "
                 f"comparisons ({asked} is enough)."
             )
+        times = few(self.rarity)
         return (
-            f"No difference found: chance alone gives one as large once in {few(self.rarity)} comparisons (it takes "
-            f"{asked})."
+            f"No difference found: chance alone gives one as large once in {times} comparison{'s' * (times != '1')} "
+            f"(it takes {asked})."
         )
 
     def _compared(self) -> str:
@@ -162,12 +163,13 @@ class Comparison:
         if not self.changed:
             return ["No single column stands out: what differs is spread over several of them, or lies between them."]
         shown = self.changed[:MOST_COLUMNS]
-        width, more = max(len(column.name) for column in shown), len(self.changed) - len(shown)
+        width, more = max(len(called(column.name)) for column in shown), len(self.changed) - len(shown)
         others = len(self.columns) - len(self.changed)
         return [
             f"What differs (a column that does not is named in at most {RATE:.0%} of comparisons):",
             *(
-                f"  {column.name:<{width}}  {f'{column.how}: ' if column.how else ''}{column.before} -> {column.after}"
+                f"  {called(column.name):<{width}}  "
+                f"{f'{column.how}: ' if column.how else ''}{column.before} -> {column.after}"
                 for column in shown
             ),
             *([f"  and {more} more"] if more else []),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from tocsin._common.errors import InputError, Option
+from tocsin._common.errors import InputError, Option, ReferenceWarning
 from tocsin._common.seeds import Purpose, generator
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._data import validation
@@ -18,17 +19,22 @@ from tocsin._data.representations import Representation, adapt, restore
 from tocsin._data.representations.base import Described
 from tocsin._data.representations.batches import count_of, rows_at
 from tocsin._data.tables import (
+    Column,
     Columns,
     Kind,
     Table,
+    Values,
     as_record,
     as_table,
     ignored_by,
     is_frame,
+    kind_given,
+    look_like_dates,
     must_have,
     named_row,
     numbered,
     one_row,
+    times_in,
     unnamed,
     values_of,
 )
@@ -89,6 +95,9 @@ def _take_in(reference: object, kinds: Mapping[str, Kind] | None, *, objects_all
         raise InputError("The reference is empty; it must hold observations from the time when all was well.")
     if table is not None and not objects_allowed:
         columns = Columns.learn(table, kinds)
+        for column in columns.columns:
+            if column.holds == "strings" and kind_given(kinds, column.name) == "auto":
+                _doubt(column, table.columns[column.name])
         return Tabular(columns), columns.encode(table)
     if kinds is not None:
         why = "a function of yours does that here. Leave it out."
@@ -101,6 +110,20 @@ def _take_in(reference: object, kinds: Mapping[str, Kind] | None, *, objects_all
         return (Rows(len(table.names), table.names), np.asarray(table)) if plain else (Objects(), Objects().many(table))
     points = validation.reference_points(reference, objects_allowed=objects_allowed)
     return Rows(points.shape[1]) if isinstance(points, np.ndarray) else Objects(), points
+
+
+def _doubt(column: Column, strings: Values) -> None:
+    """Say so if a column of the reference may hold times, and is taken for something else."""
+    if strings.named or not look_like_dates(strings):
+        return
+    told = ReferenceWarning(
+        f"Column {column.name!r} is taken for {column.kind}, though most of its strings look like dates: "
+        f"{times_in(strings)[1]!r} is not written as ISO 8601 does it (2024-03-07), and all strings of a column of "
+        "times must be. Write them so, with nothing where a date is missing; or say that it is meant, by ",
+        Option("kinds", {column.name: column.kind}),
+        ".",
+    )
+    warnings.warn(told, stacklevel=6)
 
 
 def _table(reference: object, kinds: Mapping[str, Kind] | None, *, objects_allowed: bool) -> Table | None:

@@ -13,7 +13,7 @@ import numpy as np
 
 from tocsin._common.checks import is_finite, is_number, is_whole
 from tocsin._common.errors import Code, InputError, Option
-from tocsin._common.wording import shown
+from tocsin._common.wording import counted, shown
 from tocsin._compute.arrays import Array, Float64Array, Int64Array
 from tocsin._data.foreign import Tensor, is_sparse, is_tensor
 from tocsin._samplers import Blocks, Independent, Sampler
@@ -105,8 +105,8 @@ def observation(x: object, width: int) -> Float64Array:
         array = array.reshape(-1) if array.size == width or array.ndim == 0 else array
     if array.shape != (width,):
         raise InputError(
-            f"The observation has shape {array.shape}; the reference has {width} columns, and it must have as many."
-            + (" For several observations at once use update_many." if array.ndim == 2 else "")
+            f"The observation has shape {array.shape}; the reference has {counted(width, 'column')}, and it must have "
+            "as many." + (" For several observations at once use update_many." if array.ndim == 2 else "")
         )
     # The sum of squares is finite if all are; only when it is not (or overflows) is the culprit looked for.
     if not math.isfinite(np.dot(array, array)):
@@ -175,8 +175,8 @@ def enough_points(count: int, held_out: int, windows: tuple[int, ...]) -> None:
     if count - held_out < least:
         aside = f" besides the {held_out} that the statistic sets aside" if held_out else ""
         raise InputError(
-            f"A reference of {count} points is too small for a window of {windows[-1]}: at least {least} are needed"
-            f"{aside}, to draw windows from it and have something left to compare them with. "
+            f"A reference of {counted(count, 'point')} is too small for a window of {windows[-1]}: at least {least} "
+            f"are needed{aside}, to draw windows from it and have something left to compare them with. "
             "Collect more, or choose shorter windows."
         )
 
@@ -363,7 +363,8 @@ def _rows(array: Array) -> Float64Array:
 def _of_width(array: Float64Array, width: int) -> Float64Array:
     if array.shape[1] != width:
         raise InputError(
-            f"The block has {array.shape[1]} columns; the reference has {width}, and the block must have as many."
+            f"The block has {counted(array.shape[1], 'column')}; the reference has {width}, and the block must have as "
+            "many."
         )
     return np.ascontiguousarray(array)
 

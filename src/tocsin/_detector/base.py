@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from tocsin import _compute as compute
-from tocsin._calibration.result import Thresholds
+from tocsin._calibration.result import Thresholds, sealed
 from tocsin._common.errors import InputError, NotFittedError
 from tocsin._common.wording import counted
 from tocsin._compute.arrays import Float64Array, read_only
@@ -37,10 +37,10 @@ NOT_IN_FILES = ("live", "functions", "known")
 class DetectorBase(Generic[C]):
     """A detector without its `fit` and its `update`."""
 
-    apart: ClassVar[tuple[str, ...]] = ()
+    _apart: ClassVar[tuple[str, ...]] = ()
     """Options that a file does not hold as they are."""
 
-    rests_on: ClassVar[type[Thresholds]]
+    _rests_on: ClassVar[type[Thresholds]]
     """What its thresholds are kept in."""
 
     backend: compute.Backend
@@ -118,7 +118,7 @@ class DetectorBase(Generic[C]):
     @property
     def calibration_(self) -> C:
         """What the thresholds rest on."""
-        return self._ready().calibration.sealed()
+        return sealed(self._ready().calibration)
 
     @property
     def channels_(self) -> tuple[Channel, ...]:
@@ -143,7 +143,10 @@ class DetectorBase(Generic[C]):
 
     @property
     def intake_(self) -> Intake:
-        """How observations become points: the columns that they have, and of what kinds."""
+        """How observations become points, which tells the columns that they have, and of what kinds.
+
+        A `Tabular` of `tocsin.types` for tables, `Represented` with `preprocess`, `Rows` for arrays, `Objects` else.
+        """
         return self._ready().intake
 
     @property
@@ -200,7 +203,7 @@ class DetectorBase(Generic[C]):
 
     def _go_on(self, content: storage.Content, path: str | os.PathLike[str]) -> None:
         """From what the file at `path` holds, once all of it has been looked at."""
-        saved = content.part("fitted", partial(checking.check_fitted, kind=self.rests_on))
+        saved = content.part("fitted", partial(checking.check_fitted, kind=self._rests_on))
         windows = saved["windows"] = tuple(saved["windows"])
         sizes = checking.sizes_of(saved, "fitted")
         functions = compute.load(self.backend, self.device)
@@ -250,7 +253,7 @@ def altered(watcher: W, **parts: Any) -> W:
 
 def options_rule(kind: type[DetectorBase[Any]]) -> Rule:
     """Options of this kind of detector by their names; what they may be is told by whoever takes them."""
-    names = signature(kind).parameters.keys() - set(kind.apart)
+    names = signature(kind).parameters.keys() - set(kind._apart)
     return Record(dict.fromkeys(names, anything), frozenset(names - {"ert"}))
 
 
@@ -259,7 +262,7 @@ def content_of(watcher: DetectorBase[C]) -> Parts:
     fitted, run = now(watcher)
     return {
         "kind": type(watcher).__name__,
-        "options": {name: value for name, value in watcher.get_params().items() if name not in watcher.apart},
+        "options": {name: value for name, value in watcher.get_params().items() if name not in watcher._apart},
         **watcher._description(),
         "fitted": {own.name: getattr(fitted, own.name) for own in fields(fitted) if own.name not in NOT_IN_FILES},
         "live": fitted.live.parts(),

@@ -171,6 +171,7 @@ class Detector(Watcher[Calibration]):
 
     Examples
     --------
+    >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> detector = Detector(ert=500, window=10, seed=1).fit(rng.normal(size=(200, 2)))
     >>> outcomes = detector.update_many(rng.normal(loc=3, size=(20, 2)))
@@ -178,8 +179,8 @@ class Detector(Watcher[Calibration]):
     True
     """
 
-    apart = ("statistic", "preprocess")
-    rests_on = Calibration
+    _apart = ("statistic", "preprocess")
+    _rests_on = Calibration
 
     def __init__(
         self,

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from scipy import special
 
-from tocsin._calibration.result import LEVEL
+from tocsin._calibration.result import LEVEL, guaranteed
 from tocsin._common.errors import DependenceWarning
 from tocsin._data.validation import default_windows
 from tocsin._detector.base import altered
@@ -101,7 +101,7 @@ class Reference(Unit):
 
 def with_guarantee(detector: Detector) -> Detector:
     """The same, with thresholds for a guarantee."""
-    return altered(detector, calibration=detector.calibration_.guaranteed(GUARANTEE))
+    return altered(detector, calibration=guaranteed(detector.calibration_, GUARANTEE))
 
 
 def measure(options: Options, perform: Perform) -> Tables:

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TypedDict
 
-from tocsin._common.wording import counted, rounded
+from tocsin._common.wording import called, counted, rounded
 from tocsin._state.outcomes import Outcome
 
 MOST_COLUMNS, MOST_EXAMPLES, MOST_VALUES = 8, 3, 6
@@ -175,12 +175,12 @@ class Explanation:
             return ["No single column stands out: what changed is spread over several of them, or lies between them."]
         others = len(self.columns) - len(self.changed)
         shown = self.changed[:MOST_COLUMNS]
-        width = max(len(column.name) for column in shown)
+        width = max(len(called(column.name)) for column in shown)
         more = len(self.changed) - len(shown)
         return [
             f"Changed (some column is named in at most {self.rate:.0%} of false alarms):",
             *(
-                f"  {column.name:<{width}}  {max(column.contribution, 0.0) / total:4.0%} of the evidence   "
+                f"  {called(column.name):<{width}}  {max(column.contribution, 0.0) / total:4.0%} of the evidence   "
                 f"{column.before} -> {column.after}"
                 for column in shown
             ),
@@ -203,7 +203,7 @@ class Explanation:
 
     def _values(self, example: Example) -> str:
         order = [column.name for column in self.columns if column.name in example.values][:MOST_VALUES]
-        shown = ", ".join(f"{name} {example.values[name]}" for name in order)
+        shown = ", ".join(f"{called(name)} {example.values[name]}" for name in order)
         return f": {shown}{', ...' if len(example.values) > len(order) else ''}" if shown else ""
 
 

@@ -43,6 +43,9 @@ class ChangeDetector(base.DriftAndWarningDetector, base.Transformer):  # type: i
     collects a new one, from after the drift; if it was given a fitted detector, it starts a new run with that
     detector's reference, and rings again if the change stays.
 
+    Options are checked when it is made, as those of river's own detectors are: there is no `fit`, and what is wrong
+    with them would else come out when the reference is complete.
+
     Parameters
     ----------
     ert

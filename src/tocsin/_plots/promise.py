@@ -10,6 +10,7 @@ from scipy import special
 
 from tocsin._calibration.result import LEVEL, Calibration
 from tocsin._common.errors import InputError
+from tocsin._common.wording import counted
 from tocsin._detector.quiet import QuietRun, geometric_quantiles
 from tocsin._plots import figures
 
@@ -71,7 +72,7 @@ def run_length_panel(axes: Axes, run: QuietRun) -> None:
     """Run lengths seen against those of a geometric law, with the band that nine runs in ten of such plots stay in."""
     seen, expected = run.quantiles()
     if not len(seen):
-        axes.text(0.5, 0.5, f"no alarm in {run.tests:,} tests", ha="center", transform=axes.transAxes)
+        axes.text(0.5, 0.5, f"no alarm in {counted(run.tests, 'test')}", ha="center", transform=axes.transAxes)
         axes.set(xlabel="geometric run length", ylabel="observed run length")
         return
     ranks = np.arange(1, len(seen) + 1)

@@ -134,8 +134,9 @@ class Seen:
     def findings(self) -> list[str]:
         """In what the stream is not as the reference was.
 
-        First gaps, and a column that is empty or has one value only, are told as they are. Shares are compared: while
-        nothing changes, each is told of a column with a probability of UNLIKELY at most.
+        First gaps, categories where no new ones are expected, and a column that is empty or has one value only, are
+        told as they are. Shares are compared: while nothing changes, each is told of a column with a probability of
+        UNLIKELY at most.
         """
         known, there = self.known, self.rows - self.missing
         found = []
@@ -147,7 +148,9 @@ class Seen:
             found.append("missing more often than in the reference")
         elif known.missing.is_missed(self.missing, self.rows):
             found.append("missing less often than in the reference")
-        if known.new is not None and self.new and known.new.is_exceeded(self.new, there):
+        if known.kind == "category" and known.new is not None and self.new and not known.new.count:
+            found.append("categories that the reference never had")
+        elif known.new is not None and self.new and known.new.is_exceeded(self.new, there):
             what = "values beyond the reference's range" if known.range else "unseen categories"
             found.append(f"more {what} than expected")
         if self.constant and not known.constant and there >= FEW:

@@ -43,7 +43,7 @@ class Gaussian:
     >>> Gaussian()
     Gaussian(width=None, factors=(1.0,))
     >>> Gaussian(width=(0.5, 1, 2)).width
-    (0.5, 1.0, 2.0)
+    (0.5, 1, 2)
     """
 
     width: float | Sequence[float] | None = None

@@ -12,7 +12,7 @@ from typing import Self
 import numpy as np
 
 from tocsin import _compute as compute
-from tocsin._calibration.result import Calibration
+from tocsin._calibration.result import Calibration, sealed
 from tocsin._common.errors import InputError, Option
 from tocsin._common.seeds import Purpose, generator
 from tocsin._common.wording import counted
@@ -65,6 +65,8 @@ class DetectorBank:
     >>> bank = DetectorBank(detector, streams=3)
     >>> for _ in range(20):
     ...     outcomes = bank.update(rng.normal(size=(3, 2)) + [[0], [0], [3]])
+    ...     if outcomes.alarm.any():
+    ...         break
     >>> bank.alarms.tolist()
     [False, False, True]
     """
@@ -188,7 +190,7 @@ class DetectorBank:
     @property
     def calibration_(self) -> Calibration:
         """What the thresholds of each stream rest on."""
-        return self._fitted.calibration.sealed()
+        return sealed(self._fitted.calibration)
 
     @property
     def thresholds_(self) -> Float64Array:

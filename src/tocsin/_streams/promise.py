@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
-from tocsin._calibration.result import Calibration
+from tocsin._calibration.result import Calibration, aimed_at, guaranteed
 from tocsin._common.checks import is_finite
 from tocsin._common.errors import Code, InputError, Option
 from tocsin._common.wording import counted
@@ -44,9 +44,9 @@ def promising(fitted: Fitted[Calibration], ert: float | None, for_all: int | Non
         raise InputError(
             Option(asked.name), " needs a detector that keeps a promise: fit it with ", Option("mode", "steady"), "."
         )
-    aimed = replace(calibration.aimed_at(each), ert=each, guarantee=None)
+    aimed = replace(aimed_at(calibration, each), ert=each, guarantee=None)
     if calibration.guarantee is not None:
-        aimed = aimed.guaranteed(calibration.guarantee)
+        aimed = guaranteed(aimed, calibration.guarantee)
     return replace(fitted, calibration=aimed)
 
 

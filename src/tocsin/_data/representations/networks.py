@@ -13,7 +13,7 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from tocsin._common.errors import InputError, MissingExtraError
+from tocsin._common.errors import InputError, MissingExtraError, Option
 from tocsin._compute.arrays import Array
 from tocsin._data.foreign import Tensor
 from tocsin._data.representations.base import Step, held
@@ -121,16 +121,24 @@ class ONNX(Step):
     kind = "onnx"
 
     def __init__(self, model: str | os.PathLike[str] | bytes, output: str | None = None) -> None:
-        self.name, self.output = "", output
-        if isinstance(model, bytes):
-            self.content = model
-            return
-        path = Path(model)
-        self.name = path.name
+        self.model, self.output = model, output
+        self.name = Path(model).name if isinstance(model, str | os.PathLike) else ""
+
+    @cached_property
+    def content(self) -> bytes:
+        """The file, read when it is first wanted: by a fit, or to go along where the model goes."""
+        if isinstance(self.model, bytes):
+            return self.model
         try:
-            self.content = path.read_bytes()
+            return Path(self.model).read_bytes()
+        except TypeError as error:
+            raise InputError(
+                Option("model", self.model, of="ONNX"), ": a model is the path of an ONNX file, or its bytes."
+            ) from error
         except OSError as error:
-            raise InputError(f"Cannot read the ONNX file {path}: {error.strerror}. Give the path of a file.") from error
+            raise InputError(
+                f"Cannot read the ONNX file {self.model}: {error.strerror}. Give the path of a file."
+            ) from error
 
     @property
     def storable(self) -> bool:
@@ -139,13 +147,14 @@ class ONNX(Step):
     @cached_property
     def session(self) -> Session:
         """The model, loaded."""
+        content = self.content
         try:
             runtime = importlib.import_module("onnxruntime")
         except ImportError as error:
             raise MissingExtraError("onnxruntime", "onnx", "Running an ONNX file") from error
         failures = importlib.import_module("onnxruntime.capi.onnxruntime_pybind11_state")
         try:
-            session: Session = runtime.InferenceSession(self.content, providers=["CPUExecutionProvider"])
+            session: Session = runtime.InferenceSession(content, providers=["CPUExecutionProvider"])
         except (failures.Fail, failures.InvalidProtobuf, failures.InvalidGraph, failures.NotImplemented) as error:
             raise InputError(
                 f"onnxruntime cannot load {self.describe()}; it must be one whole file, its weights included: {error}"
@@ -176,7 +185,8 @@ class ONNX(Step):
         return model
 
     def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if name != "session"}  # it cannot be copied
+        # A session cannot be copied, and a path may mean nothing where it is unpickled.
+        return {"model": self.content, "output": self.output, "name": self.name}
 
 
 def _check(session: Session, output: str | None, what: str) -> None:

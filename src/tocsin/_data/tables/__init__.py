@@ -1,9 +1,10 @@
 """Tables with columns of any kind, and the rows of numbers that they become."""
 
 from tocsin._data.tables.column import Column, Kind
-from tocsin._data.tables.columns import OTHERS, Columns, ignored_by, must_have, values_of
+from tocsin._data.tables.columns import OTHERS, Columns, ignored_by, kind_given, must_have, values_of
 from tocsin._data.tables.sources import as_record, as_table, is_frame, named_row, one_row, unnamed
 from tocsin._data.tables.table import Table, Values, numbered
+from tocsin._data.tables.words import look_like_dates, times_in
 
 __all__ = [
     "OTHERS",
@@ -16,10 +17,13 @@ __all__ = [
     "as_table",
     "ignored_by",
     "is_frame",
+    "kind_given",
+    "look_like_dates",
     "must_have",
     "named_row",
     "numbered",
     "one_row",
+    "times_in",
     "unnamed",
     "values_of",
 ]

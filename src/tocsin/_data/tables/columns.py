@@ -56,14 +56,13 @@ class Columns:
             one_of(Option("kinds", {name: kind}), kind, get_args(Kind))
         ignored = tuple(name for name, kind in kinds.items() if kind == "ignore")
         kept = table.without([name for name in table.names if ignores(name)])
-        usual = kinds.get(OTHERS, "auto")
-        kept = Table({name: _with_times(values, kinds.get(name, usual)) for name, values in kept})
-        clocks = [name for name, values in kept if kinds.get(name, usual) == "auto" and is_clock(values)]
+        kept = Table({name: _with_times(values, kind_given(kinds, name)) for name, values in kept})
+        clocks = [name for name, values in kept if kind_given(kinds, name) == "auto" and is_clock(values)]
         ignored, kept = (*ignored, *clocks), kept.without(clocks)
         if not kept.columns:
             why = f" besides {_listed(clocks)}, which only says when rows came" if clocks else ""
             raise InputError(f"The reference has no columns to watch{why}; it must have at least one.")
-        return cls(tuple(Column.learn(name, values, kinds.get(name, usual)) for name, values in kept), ignored)
+        return cls(tuple(Column.learn(name, values, kind_given(kinds, name)) for name, values in kept), ignored)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -291,6 +290,11 @@ def ignored_by(kinds: Mapping[str, Kind] | None) -> Callable[[str], bool]:
     if not isinstance(kinds, Mapping):
         raise InputError(Option("kinds", kinds), " must give kinds by name, such as {'colour': 'category'}.")
     return lambda name: kinds.get(name, kinds.get(OTHERS)) == "ignore"
+
+
+def kind_given(kinds: Mapping[str, Kind] | None, name: str) -> Kind:
+    """What a column is said to be."""
+    return "auto" if kinds is None else kinds.get(name, kinds.get(OTHERS, "auto"))
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 import numpy as np
 
 from tocsin._common.errors import InputError, MissingExtraError
-from tocsin._common.wording import shown
+from tocsin._common.wording import counted, shown
 from tocsin._data.foreign import is_collection
 from tocsin._data.tables.table import Table, Values
 
@@ -78,9 +78,9 @@ def unnamed(block: object, names: Sequence[str]) -> Table:
         array = array[:, None]
     if array.ndim != 2 or array.shape[1] != len(names):
         raise InputError(
-            f"The block has shape {array.shape}; the reference has {len(names)} columns, and each row must have as "
-            "many values. Give them in the order of the columns, or by name: a data frame, or a list of dicts. For a "
-            "single observation use update."
+            f"The block has shape {array.shape}; the reference has {counted(len(names), 'column')}, and each row must "
+            "have as many values. Give them in the order of the columns, or by name: a data frame, or a list of dicts. "
+            "For a single observation use update."
         )
     if array.dtype.kind in "iuf":
         return Table({name: Values.of_numbers(array[:, i]) for i, name in enumerate(names)})
@@ -111,8 +111,9 @@ def named_row(x: object, names: Sequence[str], skips: Skips = _skips_none) -> Ta
     values = given.tolist() if isinstance(given, np.ndarray) and given.dtype.kind not in "mM" else list(given)
     if len(values) != len(names):
         raise InputError(
-            f"The observation has {len(values)} values; the reference has {len(names)} columns, and it must have as "
-            "many. Give them in the order of the columns, or by name: a dict. For several observations use update_many."
+            f"The observation has {counted(len(values), 'value')}; the reference has "
+            f"{counted(len(names), 'column')}, and it must have as many. Give them in the order of the columns, or by "
+            "name: a dict. For several observations use update_many."
         )
     return dict(zip(names, values, strict=True))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from collections.abc import Callable, Iterable
 
 import numpy as np
@@ -16,6 +17,22 @@ GAPS = ("", "na", "n/a", "nan", "null", "none")
 """Fields that say that a number, truth value or time is missing, in any case. Among strings only an empty one does."""
 
 TRUTHS = {"true": 1.0, "false": 0.0}
+
+MONTH = (
+    r"(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?|"
+    r"nov(?:ember)?|dec(?:ember)?)\.?"
+)
+TIME_OF_DAY = r"(?:[ ,T]+\d{1,2}[:.]\d{2}.*)?"
+NUMBERED_DATE = re.compile(rf"(?:\d{{4}}([-/. ])(\d\d?)\1(\d\d?)|(\d\d?)([-/. ])(\d\d?)\5(?:\d\d){{1,2}}){TIME_OF_DAY}")
+NAMED_DATE = re.compile(
+    rf"(?:[a-z]{{3,9}},? +)?(?:\d\d?(?:st|nd|rd|th)?[-/. ]*{MONTH}|{MONTH} *\d\d?(?:st|nd|rd|th)?)[-/., ]*"
+    rf"(?:\d\d){{1,2}}{TIME_OF_DAY}",
+    re.IGNORECASE,
+)
+"""Dates as people write them: 2024/03/07, 07.03.2024, 3/7/24 12:30; 7 Mar 2024, Thu, March 7th, 2024."""
+
+LOOKED_AT = 1000
+"""Strings of a column that are looked at to see whether they may be dates."""
 
 
 def guessed(fields: Iterable[Field]) -> Holds | None:
@@ -36,6 +53,22 @@ def times_in(strings: Values) -> tuple[Values, str | None]:
                 return Values.of_numbers(data, "times"), text
             data[i] = value
     return Values.of_numbers(data, "times"), None
+
+
+def look_like_dates(strings: Values) -> bool:
+    """Whether most strings seem to be dates, be they as ISO 8601 writes them or not: no more than a hint."""
+    there = [text for text in strings.as_strings().tolist() if not is_gap(text)]
+    some = there[:: len(there) // LOOKED_AT + 1]
+    return 2 * sum(map(_seems_a_date, some)) > len(some)
+
+
+def _seems_a_date(text: str) -> bool:
+    text = text.strip()
+    numbered = NUMBERED_DATE.fullmatch(text)
+    if numbered:
+        low, high = sorted(int(part) for part in (numbered[2] or numbered[4], numbered[3] or numbered[6]))
+        return 1 <= low <= 12 and high <= 31
+    return NAMED_DATE.fullmatch(text) is not None or (number(text) is None and _seconds(text) is not None)
 
 
 def is_gap(field: Field) -> bool:

@@ -52,7 +52,8 @@ class Fleet:
     Parameters
     ----------
     detector
-        A fitted detector whose only statistic is MMD with Gaussian kernels (the default). It is not changed.
+        A fitted detector whose only statistic is MMD with Gaussian kernels (the default), and whose runs end with an
+        alarm (`reset_on_alarm`, the default). It is not changed.
     ert
         Observations of a key between false alarms, if not as many as the detector was fitted for.
     for_all
@@ -98,6 +99,16 @@ class Fleet:
     ) -> None:
         if rest is not None and not is_whole(rest, 0):
             raise InputError(Option("rest", rest), " must be a number of observations from 0 on, or None for no end.")
+        if not fitted_of(detector).resets:
+            raise InputError(
+                Option("reset_on_alarm", False),
+                ": in a fleet an alarm always ends its run, since a key that went on would ring with every row while "
+                "its window shows the change. Fit the detector with ",
+                Option("reset_on_alarm", True),
+                "; ",
+                Option("rest", ...),
+                " says how long a key is left alone after an alarm.",
+            )
         fitted = promising(fitted_of(detector), ert, for_all)
         self._windows = Windows(detector, fitted, validation.positive_integer("workers", workers))
         self._promise = told(fitted.calibration, "key", ert or detector.calibration_.ert, for_all)
