@@ -174,7 +174,8 @@ def _pair_passages(s: Sizes) -> Arguments:
     points, table, streams, _, windows, multipliers, neutral, offset, linear, *rest, ties, _, _ = _pair_loudest(s)
     levels = s.rng.uniform(0.5, 2, ties.shape[1])
     by_point = np.ascontiguousarray(linear.transpose(2, 1, 0))
-    given = [points, table, streams, windows, multipliers, neutral, offset, by_point, *rest, ties]
+    mean = offset.mean(1, keepdims=True), linear.mean(0, keepdims=True)
+    given = [points, table, streams, windows, multipliers, neutral, offset, by_point, *mean, *rest, ties]
     return [*given, levels, levels - s.rng.uniform(0, 2, len(levels))]
 
 
@@ -364,7 +365,7 @@ ON_DEVICE: dict[str, list[int]] = {
     "pair_advance": [8, 9],
     "pair_bank_step": [0, 1, 2, 3, 4, 12, 13],
     "pair_bootstrap_loudest": [0, 1, 2, 3, 6, 7, 8, 14],
-    "pair_bootstrap_passages": [0, 1, 2, 5, 6, 7, 13],
+    "pair_bootstrap_passages": [0, 1, 2, 5, 6, 7, 8, 9, 15],
     "pair_bootstrap_paths": [0, 1, 2, 3, 6, 7, 8],
     "pair_keys_advance": [],
     "pair_keys_take": [],

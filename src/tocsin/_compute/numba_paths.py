@@ -73,6 +73,8 @@ def pair_bootstrap_passages(
     neutral: Float32Array,
     offset: Float64Array,
     linear: Float32Array,
+    mean_offset: Float64Array,
+    mean_linear: Float32Array,
     typical: int,
     rows: Int64Array,
     signs: Float64Array,
@@ -85,10 +87,9 @@ def pair_bootstrap_passages(
     pairs = _pairs(points, table, streams, windows, multipliers, neutral, int(windows[-1]), NO_SUMS)
     (count, length), (_, widths, copies), tests = streams.shape, linear.shape, pairs.shape[-1]
     mean, running = np.empty((count, tests)), np.empty((widths, length + 1))
-    usual = np.ascontiguousarray(linear.mean(2).T[None])
     _score(
-        pairs, streams, np.zeros((count, 1), np.int32), windows, offset.mean(1, keepdims=True), usual, typical, rows,
-        signs, centre, scale, running, ties, 0.0, 0.0, mean,
+        pairs, streams, np.zeros((count, 1), np.int32), windows, mean_offset, mean_linear, typical, rows, signs, centre,
+        scale, running, ties, 0.0, 0.0, mean,
     )  # fmt: skip
     sums, best = np.empty((windows.size, widths * copies)), np.empty(copies)
     last = np.full((count, copies), tests, dtype=np.int64)
@@ -413,12 +414,18 @@ def _passages(
     (_, widths, sizes, tests), widest, copies = pairs.shape, windows[-1], best.size
     least, all_at_once = np.inf, np.uintp(linear.shape[1])
     for p in range(streams.shape[0]):
-        waiting = copies
+        waiting, known = copies, -2
         for test in range(tests):
             if not above[p, test] > 0:
                 continue
             end = test + widest
             for v in range(sizes):
+                if known == test - 1:
+                    # Float32 numbers leave a sum in float64 as they entered it.
+                    new, old = streams[p, end - 1], streams[p, end - 1 - windows[v]]
+                    for g in range(all_at_once):
+                        sums[v, g] += np.float64(linear[new, g]) - np.float64(linear[old, g])
+                    continue
                 # A longer window is the one before it, and more.
                 after = end - windows[v - 1] if v > 0 else end
                 for g in range(all_at_once):
@@ -427,6 +434,7 @@ def _passages(
                     point = streams[p, t]
                     for g in range(all_at_once):
                         sums[v, g] += np.float64(linear[point, g])
+            known = test
             for g in range(copies):
                 best[g] = -np.inf
             for k in range(rows.size):

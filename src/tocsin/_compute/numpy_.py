@@ -217,6 +217,8 @@ def pair_bootstrap_passages(
     neutral: Float32Array,
     offset: Float64Array,
     linear: Float32Array,
+    mean_offset: Float64Array,
+    mean_linear: Float32Array,
     typical: int,
     rows: Int64Array,
     signs: Float64Array,
@@ -228,20 +230,20 @@ def pair_bootstrap_passages(
 ) -> tuple[Int64Array, float]:
     """The test at which each stream first exceeds its level against each pseudo-reference, T if it never does; (P, G).
 
-    Paths are those of `pair_bootstrap_loudest`, with linear (N, widths, G). Only tests are looked at in which the one
-    against the mean of all pseudo-references exceeds its floor; the least by which it did where a level was exceeded.
+    Paths are those of `pair_bootstrap_loudest`, with linear (N, widths, G) and its mean (1, widths, N). Only tests are
+    looked at in which the path against that mean exceeds its floor; the least by which it did where a level was exceeded.
     """
 
     def paths(offset: Float64Array, linear: Float32Array) -> Float64Array:
-        copies = np.tile(np.arange(linear.shape[2], dtype=np.int32), (len(streams), 1))
+        copies = np.tile(np.arange(len(linear), dtype=np.int32), (len(streams), 1))
         found = pair_bootstrap_loudest(
-            points, table, streams, copies, windows, multipliers, neutral, offset, linear.transpose(2, 1, 0), typical,
+            points, table, streams, copies, windows, multipliers, neutral, offset, linear, typical,
             rows, signs, centre, scale, ties, 0.0, 0.0,
         )  # fmt: skip
         return found.reshape(len(streams), -1, len(levels))
 
-    above = paths(offset.mean(1, keepdims=True), linear.mean(2, keepdims=True)) - floors
-    passed = (paths(offset, linear) > levels) & (above > 0)
+    above = paths(mean_offset, mean_linear) - floors
+    passed = (paths(offset, linear.transpose(2, 1, 0)) > levels) & (above > 0)
     last = np.where(passed.any(2), passed.argmax(2), len(levels))
     found = np.take_along_axis(above[:, 0], np.minimum(last, len(levels) - 1), 1)[last < len(levels)]
     return last, float(found.min(initial=np.inf))

@@ -127,6 +127,8 @@ class Hot(Protocol):
         neutral: Float32Array,
         offset: Float64Array,
         linear: Float32Array,
+        mean_offset: Float64Array,
+        mean_linear: Float32Array,
         typical: int,
         rows: Int64Array,
         signs: Float64Array,

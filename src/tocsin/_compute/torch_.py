@@ -190,6 +190,8 @@ def pair_bootstrap_passages(
     neutral: Given,
     offset: Given,
     linear: Given,
+    mean_offset: Given,
+    mean_linear: Given,
     typical: int,
     rows: Int64Array,
     signs: Float64Array,
@@ -201,7 +203,7 @@ def pair_bootstrap_passages(
 ) -> tuple[Int64Array, float]:
     device, tests = points.device, len(levels)
 
-    def paths(offset: Tensor, linear: Tensor) -> Tensor:
+    def paths(offset: Given, linear: Given) -> Tensor:
         copies = torch.arange(len(linear), device=device).expand(len(streams), -1)
         found = pair_bootstrap_loudest(
             points, table, streams, copies, windows, multipliers, neutral, offset, linear, typical, rows, signs,
@@ -209,12 +211,12 @@ def pair_bootstrap_passages(
         )  # fmt: skip
         return found.reshape(len(streams), -1, tests)
 
-    offset, linear = torch.as_tensor(offset, device=device), torch.as_tensor(linear, device=device).permute(2, 1, 0)
-    passed, least = paths(offset, linear) > torch.as_tensor(levels, device=device), np.inf
+    passed, least = (
+        paths(offset, torch.as_tensor(linear, device=device).permute(2, 1, 0)) > torch.as_tensor(levels, device=device),
+        np.inf,
+    )
     if np.isfinite(floors).any():  # else all is looked at, and the mean need not be known
-        above = paths(offset.mean(1, keepdim=True), linear.mean(0, keepdim=True)) - torch.as_tensor(
-            floors, device=device
-        )
+        above = paths(mean_offset, mean_linear) - torch.as_tensor(floors, device=device)
         passed &= above > 0
         last = torch.where(passed.any(2), passed.int().argmax(2), tests)
         seen = above[:, 0].gather(1, last.clamp(max=tests - 1))[last < tests]

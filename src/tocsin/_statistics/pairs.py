@@ -13,7 +13,7 @@ from tocsin._samplers import Streams
 from tocsin._statistics.base import Channel, Setting
 from tocsin._statistics.neighbours import near, others
 
-FAR_BELOW = 0.5
+FAR_BELOW = 0.7
 """Of the way from the mean of paths to a level: the first guess how far pseudo-references differ at most."""
 
 
@@ -143,11 +143,11 @@ class PairPaths:
 
     def against(self, copies: Int32Array) -> PairPassages:
         """Each stream against all of these pseudo-references."""
-        everyone = copies.tolist()
-        offset, linear = self.terms.offset[:, everyone], self.terms.linear[everyone]
-        by_point = linear.transpose(2, 1, 0) if isinstance(linear, np.ndarray) else linear.permute(2, 1, 0)
-        by_point = np.ascontiguousarray(by_point) if isinstance(by_point, np.ndarray) else by_point
-        return PairPassages(replace(self, terms=replace(self.terms, offset=offset, linear=by_point)))
+        everyone, put, get = copies.tolist(), self.compute.put, self.compute.get
+        offset, linear = get(self.terms.offset[:, everyone]), get(self.terms.linear[everyone])
+        by_point = put(np.ascontiguousarray(linear.transpose(2, 1, 0)))
+        mean = put(offset.mean(1, keepdims=True)), put(linear.mean(0, keepdims=True))
+        return PairPassages(replace(self, terms=replace(self.terms, offset=put(offset), linear=by_point)), *mean)
 
     def chosen(self, channels: int) -> tuple[int, Int64Array, Float64Array]:
         """The width of typicality, and the row and sign of every channel."""
@@ -174,9 +174,14 @@ class PairPaths:
 
 @dataclass(frozen=True, eq=False)
 class PairPassages:
-    """First passages of null paths, each stream against all pseudo-references, whose terms are given point by point."""
+    """First passages of null paths, each stream against all pseudo-references, whose terms are given point by point.
+
+    mean_offset (widths, 1), mean_linear (1, widths, N): the terms of all of them on average.
+    """
 
     paths: PairPaths
+    mean_offset: Float64Array
+    mean_linear: Float32Array
 
     def passages(
         self,
@@ -196,9 +201,10 @@ class PairPassages:
         while True:
             last, least = own.compute.pair_bootstrap_passages(
                 own.points, own.table, streams.points, own.windows, own.multipliers, terms.neutral, terms.offset,
-                terms.linear, typical, places, signs, centre, scale, ties, levels, levels - far,
+                terms.linear, self.mean_offset, self.mean_linear, typical, places, signs, centre, scale, ties, levels,
+                levels - far,
             )  # fmt: skip
-            if least > far.min() / 4:
+            if least > far.min() / 10:
                 return last
             far = 2 * far
 
