@@ -231,7 +231,7 @@ def pair_bootstrap_passages(
     """The test at which each stream first exceeds its level against each pseudo-reference, T if it never does; (P, G).
 
     Paths are those of `pair_bootstrap_loudest`, with linear (N, widths, G) and its mean (1, widths, N). Only tests are
-    looked at in which the path against that mean exceeds its floor; the least by which it did where a level was exceeded.
+    looked at in which the path against that mean exceeds its floor; by how much it did at passages, at least.
     """
 
     def paths(offset: Float64Array, linear: Float32Array) -> Float64Array:
