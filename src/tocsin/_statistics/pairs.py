@@ -204,7 +204,7 @@ class PairPassages:
                 terms.linear, self.mean_offset, self.mean_linear, typical, places, signs, centre, scale, ties, levels,
                 levels - far,
             )  # fmt: skip
-            if least > far.min() / 10:
+            if least > far.min() / 10 or not np.isfinite(far).any():
                 return last
             far = 2 * far
 
