@@ -4,6 +4,7 @@ bytes      bytes of an array, or of the description
 number     a number of the description becomes another: huge, negative, NaN, one more
 type       a value of the description becomes one of another type
 deleted    a value is left out        added    one comes twice, or is new
+spare      an array that is new, in the place of a value
 element    numbers of an array become others
 shape, dtype, swapped    arrays become others
 zip        what is not in the description: compression, names, headers, depth
@@ -311,6 +312,20 @@ def _added(rng: np.random.Generator, holder: Any, key: Any) -> None:
         holder[str(rng.choice(["x", "$array", "$class", "items", "fields", "position", "kind"]))] = holder[key]
 
 
+def _spare(rng: np.random.Generator, members: Members) -> None:
+    """Arrays have no place of their own in a description: one may stand for anything."""
+    name = len(members) - 1
+    content = io.BytesIO()
+    spare: tuple[Array, ...] = (np.arange(3.0), np.ones((2, 2)), np.array(1), np.zeros((0, 2)), np.array([True, False]))
+    np.save(content, spare[int(rng.integers(len(spare)))])
+    members[f"{name}.npy"] = content.getvalue()
+
+    def put(rng: np.random.Generator, holder: Any, key: Any) -> None:
+        holder[key] = {"$array": name}
+
+    _in_description(put)(rng, members)
+
+
 def _in_array(change: Callable[[np.random.Generator, Array], Array]) -> Any:
     def alter(rng: np.random.Generator, members: Members) -> None:
         name = str(rng.choice([name for name in sorted(members) if name.endswith(".npy")]))
@@ -369,6 +384,7 @@ ALTERATIONS: dict[str, Callable[[np.random.Generator, Members], None]] = {
     "type": _in_description(_type),
     "deleted": _in_description(_deleted),
     "added": _in_description(_added),
+    "spare": _spare,
     "element": _in_array(_element),
     "shape": _in_array(_shape),
     "dtype": _in_array(_dtype),

@@ -30,7 +30,7 @@ def test_files_and_states_that_mean_harm() -> None:
     assert sum(tally.tries for tally in tallies.values()) == 400
     assert sum(tally.worked for tally in tallies.values()) > 40, "some alterations mean nothing"
     assert sum(tally.clear for tally in tallies.values()) > 200
-    assert len(tallies) == 12
+    assert len(tallies) == 13
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +110,19 @@ def test_a_value_that_cannot_be(tmp_path: Path, content: bytes, part: str, key: 
 
     def change(description: dict[str, Any], members: dict[str, bytes]) -> None:
         description[part]["items"][key] = value
+
+    refused(tmp_path, altered(content, change), key)
+
+
+@pytest.mark.parametrize("key", ["kind", "names", "statistic", "options", "fitted", "live", "run", "version", "format"])
+@pytest.mark.parametrize("array", [np.arange(3.0), np.array(1), np.zeros((0, 2))])
+def test_an_array_in_the_place_of_something_else(tmp_path: Path, content: bytes, key: str, array: Any) -> None:
+    """Arrays answer to == with an array."""
+
+    def change(description: dict[str, Any], members: dict[str, bytes]) -> None:
+        spare = len(members) - 1
+        members[f"{spare}.npy"] = npy(array)
+        description[key] = {"$array": spare}
 
     refused(tmp_path, altered(content, change), key)
 

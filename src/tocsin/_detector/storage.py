@@ -25,7 +25,7 @@ from tocsin._common.errors import InputError, StorageError
 from tocsin._common.files import replacing
 from tocsin._detector.archive import DESCRIPTION, MOST_MEMBERS, members, must_be_modest, must_be_stored, read_array
 from tocsin._detector.declared import FIELDS, made
-from tocsin._detector.schema import Rule, Whole, Wrong
+from tocsin._detector.schema import Rule, Whole, Wrong, text
 
 VERSION = 5
 
@@ -152,9 +152,9 @@ FORMS = {
 def read(path: str | os.PathLike[str], kind: str) -> Content:
     """What `write` wrote, if it is of this kind."""
     content = _read(path)
-    if content["kind"] != kind:
-        found = str(content["kind"])[:40]
-        raise StorageError(f"{path} holds a {found}, not a {kind}. Load it with {found}.load(path).")
+    found = content.part("kind", text)
+    if found != kind:
+        raise StorageError(f"{path} holds a {found[:40]}, not a {kind}. Load it with {found[:40]}.load(path).")
     return content
 
 
@@ -192,12 +192,6 @@ def _read(path: str | os.PathLike[str]) -> Content:
     except OSError as error:
         raise StorageError(f"Cannot read {path}: {error.strerror}.") from error
     return Content(path, description, arrays)
-
-
-NOT_OURS = (
-    Wrong, zipfile.BadZipFile, LookupError, ValueError, TypeError, AttributeError, EOFError, RuntimeError
-)  # fmt: skip
-"""What reading something else may come to."""
 
 
 def _described(description: Any, path: str | os.PathLike[str]) -> dict[str, Any]:
