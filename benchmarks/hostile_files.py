@@ -401,7 +401,7 @@ def _header(shape: str, kind: str = "<f8") -> bytes:
 
 def _strange_zip(rng: np.random.Generator, members: Members) -> bytes:
     """What is no alteration of a member."""
-    chosen = int(rng.integers(14))
+    chosen = int(rng.integers(15))
     json_ = members["tocsin.json"]
     if chosen == 0:
         return _zipped({**members, "0.npy": _header("(100000000,)") + bytes(800_000_000 >> 3)}.items(), 8)
@@ -434,7 +434,29 @@ def _strange_zip(rng: np.random.Generator, members: Members) -> bytes:
         return _zipped(members.items())[:-2] + b"\x05\x00hello"
     if chosen == 13:
         del members[str(rng.choice(sorted(members)))]
+    if chosen == 14:
+        part = str(rng.choice(["more", "source", "options", "names", "fitted"]))  # the last of a name counts
+        members["tocsin.json"] = json_[:-1] + f', "{part}": '.encode() + _heavy(rng) + b"}"
     return _zipped(members.items())
+
+
+def _heavy(rng: np.random.Generator) -> bytes:
+    """What takes much more memory than place in a file."""
+    many, long = int(rng.choice([10**5, 499_000, 10**6])), b"a" * int(rng.choice([10**5, 5 * 10**6, 2 * 10**7]))
+    chosen = int(rng.integers(7))
+    if chosen == 0:
+        return b'{"items": {' + b", ".join(b'"%x": 1.5' % i for i in range(many)) + b"}}"
+    if chosen == 1:
+        return b"[" + b", ".join(b'"%07x"' % i for i in range(many)) + b"]"
+    if chosen == 2:
+        return b'"' + long + b'\\ud83d\\ude00"'
+    if chosen == 3:
+        return b'"' + long + "\U0001f600".encode() + b'"'
+    if chosen == 4:
+        return b'{"items": {"' + long + b'": ' + b'{"items": {"a": ' * 45 + b"0" + b"}}" * 45 + b"}}"
+    if chosen == 5:
+        return b"[" + b", ".join([b'{"items": {"a": {"$tuple": []}}}'] * (many // 10)) + b"]"
+    return b'["\\u0100", "' + b"\\\\" * (len(long) // 2) + b'"]'
 
 
 def _damaged(rng: np.random.Generator, content: bytes) -> bytes:

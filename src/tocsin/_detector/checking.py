@@ -128,7 +128,7 @@ def _check_indices(saved: Any, sizes: Sizes, at: str) -> None:
     kept, edges, rows, rang = (saved.get(name) for name in ("kept", "edges", "rows", "rang"))
     n = sizes.points
     if kept is not None:
-        once = len(np.unique(kept)) == len(kept)
+        once = len(kept) <= n and len(np.unique(kept)) == len(kept)
         must(once and int(kept.max()) < n, f"{at}.kept", kept, "places in the reference, each once")
     if edges is not None:
         ends = len(edges) > 1 and edges[0] == 0 and edges[-1] == n
