@@ -186,9 +186,7 @@ HEAVY: dict[str, Callable[[], bytes]] = {
     "texts": lambda: b"[" + b", ".join(b'"%07x"' % i for i in range(MANY)) + b"]",
     "a wide text": lambda: b'"' + b"a" * 20_000_000 + b'\\ud83d\\ude00"',
     "a wide text as it is": lambda: b'"' + b"a" * 20_000_000 + "\U0001f600".encode() + b'"',
-    "a long name": lambda: (
-        b'{"items": {"' + b"a" * 5_000_000 + b'":' + b'{"items": {"a": ' * 45 + b"0" + b"}}" * 46 + b"}"
-    ),
+    "a long name": lambda: b'{"items": {"' + b"a" * 5_000_000 + b'":' + b'{"items": {"a": ' * 45 + b"0" + b"}}" * 46,
     "quotes": lambda: b'"' * 10_000_000,
     "wide and long texts": lambda: b'["\\ud83d\\ude00", ' + b", ".join([b'"%s"' % (b"a" * 10**6)] * 20) + b"]",
 }

@@ -11,6 +11,7 @@ import numpy as np
 
 from tocsin._calibration.normalise import Normaliser
 from tocsin._calibration.result import Calibration, Thresholds
+from tocsin._common.seeds import LARGEST as LARGEST_SEED
 from tocsin._compute.arrays import FARTHEST
 from tocsin._data.intake import Objects, Represented, Rows, Tabular
 from tocsin._detector.declared import POSITIVE
@@ -85,7 +86,7 @@ def check_fitted(saved: Any, at: str, kind: type[Thresholds]) -> None:
         "reference": anything,
         "kept": Maybe(index),
         "start": Choice(get_args(Start)),
-        "seed": Whole(0, 2**4096),
+        "seed": Whole(0, LARGEST_SEED),
         "resets": truth,
         "edges": Maybe(Array("i8", (None,), 0, rising=True)),
         "rows": Maybe(index),
