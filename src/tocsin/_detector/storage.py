@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from tocsin._common.errors import InputError, StorageError
-from tocsin._common.files import replacing
+from tocsin._common.files import replacing, written_to
 from tocsin._detector.archive import DESCRIPTION, MOST_MEMBERS, members, must_be_modest, must_be_stored, read_array
 from tocsin._detector.declared import FIELDS, made
 from tocsin._detector.schema import Rule, Whole, Wrong, must, text
@@ -44,20 +44,22 @@ def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
     described = {"format": "tocsin", "version": VERSION, **_encode(content, arrays)["items"]}
     description = json.dumps(described).encode()
     _must_be_readable(description, arrays)
-    target = Path(path).resolve()
-    if target.exists() and not target.is_file():
-        raise StorageError(
-            f"Cannot write {path}: it is a folder, a device or a pipe, and would be replaced. Name a file."
-        )
     try:
+        target = written_to(path)
+        if target.exists() and not target.is_file():
+            raise StorageError(
+                f"Cannot write {path}: it is a folder, a device or a pipe, and would be replaced. Name a file."
+            )
         with replacing(target) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             archive.writestr(zipfile.ZipInfo(DESCRIPTION), description)
             for i, array in enumerate(arrays):
                 # Without a date: the same detector makes the same file.
                 with archive.open(zipfile.ZipInfo(f"{i}.npy"), "w", force_zip64=array.nbytes >= 2**31) as member:
                     np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+    except InputError as error:
+        raise StorageError(*error.parts) from error
     except OSError as error:
-        raise StorageError(f"Cannot write {target}: {error.strerror}. If it was there before, it still is.") from error
+        raise StorageError(f"Cannot write {path}: {error.strerror}. If it was there before, it still is.") from error
 
 
 def _must_be_readable(description: bytes, arrays: list[Any]) -> None:
