@@ -38,8 +38,9 @@ class Thresholds:
     curve: RateCurve | None = field(default=None, kw_only=True)
 
     def sealed(self) -> Self:
-        """The same, to be handed out: its thresholds cannot be written to."""
-        return replace(self, thresholds=read_only(self.thresholds))
+        """The same, to be handed out: neither its thresholds nor its curve can be written to."""
+        curve = None if self.curve is None else self.curve.sealed()
+        return replace(self, thresholds=read_only(self.thresholds), curve=curve)
 
     @property
     def threshold(self) -> float:

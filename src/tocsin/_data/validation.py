@@ -107,7 +107,8 @@ def observation(x: object, width: int) -> Float64Array:
             + (" For several observations at once use update_many." if array.ndim == 2 else "")
         )
     # The sum of squares is finite if all are; only when it is not (or overflows) is the culprit looked for.
-    if not math.isfinite(np.dot(array, array)):
+    # vdot: dot would warn of it, and to tell it not to takes longer than all this.
+    if not math.isfinite(np.vdot(array, array)):
         _finite(array[None, :], "The observation")
     return array[None, :]
 
