@@ -299,6 +299,15 @@ def test_names_that_no_file_can_have(tmp_path: Path, name: str) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_options_that_are_arrays(tmp_path: Path) -> None:
+    """They are options like any other."""
+    detector = fitted(window=np.array([4, 6]))
+    detector.save(tmp_path / "a.tocsin")
+    for each in (detector, Detector.load(tmp_path / "a.tocsin")):
+        assert "window=array([4, 6])" in repr(each)
+        assert each.windows_ == (4, 6)
+
+
 def test_a_link_of_the_users_own(tmp_path: Path) -> None:
     """To a file: that is replaced. To nothing: somebody may have put it there to have something written."""
     (tmp_path / "disk").mkdir()
