@@ -4,6 +4,7 @@ bytes      bytes of an array, or of the description
 number     a number of the description becomes another: huge, negative, NaN, one more
 type       a value of the description becomes one of another type
 deleted    a value is left out        added    one comes twice, or is new
+spare      an array that is new, in the place of a value
 element    numbers of an array become others
 shape, dtype, swapped    arrays become others
 zip        what is not in the description: compression, names, headers, depth
@@ -313,6 +314,20 @@ def _added(rng: np.random.Generator, holder: Any, key: Any) -> None:
         holder[str(rng.choice(["x", "$array", "$class", "items", "fields", "position", "kind"]))] = holder[key]
 
 
+def _spare(rng: np.random.Generator, members: Members) -> None:
+    """Arrays have no place of their own in a description: one may stand for anything."""
+    name = len(members) - 1
+    content = io.BytesIO()
+    spare: tuple[Array, ...] = (np.arange(3.0), np.ones((2, 2)), np.array(1), np.zeros((0, 2)), np.array([True, False]))
+    np.save(content, spare[int(rng.integers(len(spare)))])
+    members[f"{name}.npy"] = content.getvalue()
+
+    def put(rng: np.random.Generator, holder: Any, key: Any) -> None:
+        holder[key] = {"$array": name}
+
+    _in_description(put)(rng, members)
+
+
 def _in_array(change: Callable[[np.random.Generator, Array], Array]) -> Any:
     def alter(rng: np.random.Generator, members: Members) -> None:
         name = str(rng.choice([name for name in sorted(members) if name.endswith(".npy")]))
@@ -371,6 +386,7 @@ ALTERATIONS: dict[str, Callable[[np.random.Generator, Members], None]] = {
     "type": _in_description(_type),
     "deleted": _in_description(_deleted),
     "added": _in_description(_added),
+    "spare": _spare,
     "element": _in_array(_element),
     "shape": _in_array(_shape),
     "dtype": _in_array(_dtype),
@@ -387,7 +403,7 @@ def _header(shape: str, kind: str = "<f8") -> bytes:
 
 def _strange_zip(rng: np.random.Generator, members: Members) -> bytes:
     """What is no alteration of a member."""
-    chosen = int(rng.integers(14))
+    chosen = int(rng.integers(15))
     json_ = members["tocsin.json"]
     if chosen == 0:
         return _zipped({**members, "0.npy": _header("(100000000,)") + bytes(800_000_000 >> 3)}.items(), 8)
@@ -420,7 +436,29 @@ def _strange_zip(rng: np.random.Generator, members: Members) -> bytes:
         return _zipped(members.items())[:-2] + b"\x05\x00hello"
     if chosen == 13:
         del members[str(rng.choice(sorted(members)))]
+    if chosen == 14:
+        part = str(rng.choice(["more", "source", "options", "names", "fitted"]))  # the last of a name counts
+        members["tocsin.json"] = json_[:-1] + f', "{part}": '.encode() + _heavy(rng) + b"}"
     return _zipped(members.items())
+
+
+def _heavy(rng: np.random.Generator) -> bytes:
+    """What takes much more memory than place in a file."""
+    many, long = int(rng.choice([10**5, 499_000, 10**6])), b"a" * int(rng.choice([10**5, 5 * 10**6, 2 * 10**7]))
+    chosen = int(rng.integers(7))
+    if chosen == 0:
+        return b'{"items": {' + b", ".join(b'"%x": 1.5' % i for i in range(many)) + b"}}"
+    if chosen == 1:
+        return b"[" + b", ".join(b'"%07x"' % i for i in range(many)) + b"]"
+    if chosen == 2:
+        return b'"' + long + b'\\ud83d\\ude00"'
+    if chosen == 3:
+        return b'"' + long + "\U0001f600".encode() + b'"'
+    if chosen == 4:
+        return b'{"items": {"' + long + b'": ' + b'{"items": {"a": ' * 45 + b"0" + b"}}" * 45 + b"}}"
+    if chosen == 5:
+        return b"[" + b", ".join([b'{"items": {"a": {"$tuple": []}}}'] * (many // 10)) + b"]"
+    return b'["\\u0100", "' + b"\\\\" * (len(long) // 2) + b'"]'
 
 
 def _damaged(rng: np.random.Generator, content: bytes) -> bytes:

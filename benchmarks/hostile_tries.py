@@ -151,7 +151,7 @@ def _make_tries(name: str, folder: Path, seed: int, first: int, count: int) -> N
         told: dict[str, Any] = {"number": number, "kind": given.kind, "size": given.size, "end": "begun"}
         print(json.dumps(told), flush=True)
         signal.alarm(PATIENCE)  # nobody catches it: a try that hangs is one that crashed
-        before = _memory()
+        before = memory()
         told["end"] = "worked"
         try:
             given.use()
@@ -160,11 +160,11 @@ def _make_tries(name: str, folder: Path, seed: int, first: int, count: int) -> N
         except Exception as error:
             told |= {"end": "raw", "error": f"{type(error).__name__}: {error}"[:500]}
         signal.alarm(0)
-        told["grown"] = max(_memory(peak=True) - before, 0)
+        told["grown"] = max(memory(peak=True) - before, 0)
         print(json.dumps(told), flush=True)
 
 
-def _memory(*, peak: bool = False) -> int:
+def memory(*, peak: bool = False) -> int:
     """Bytes of this process in memory, or the most since this was last asked for without `peak`."""
     if not peak:
         with suppress(OSError):

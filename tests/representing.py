@@ -18,8 +18,8 @@ IMAGES = RNG.normal(size=(60, 6, 7))
 
 def kept_in_a_file(representation: Representation, folder: Path) -> Representation:
     """What comes out of a `.tocsin` file."""
-    storage.write(folder / "parts", {"kind": "Parts", "preprocess": representation.parts()})
-    return restore(storage.read(folder / "parts", "Parts")["preprocess"])
+    storage.write(folder / "parts", {"kind": "Parts", "fitted": representation.parts()})
+    return restore(storage.read(folder / "parts", "Parts")["fitted"])
 
 
 def notes(error: BaseException) -> str:

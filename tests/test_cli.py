@@ -729,6 +729,20 @@ def test_the_commands_that_the_demo_names_work(tmp_path: Path, monkeypatch: pyte
     assert tocsin("report", "pump.tocsin", "stream.csv", "-o", "report.html").exit_code == 1
 
 
+def test_a_link_in_the_way_of_the_demo(tmp_path: Path) -> None:
+    """One that leads nowhere would be written through, and one to a file is no free name."""
+    (tmp_path / "other").mkdir()
+    (tmp_path / "quiet.csv").symlink_to("other/chosen.csv")
+    for force in ([], ["--force"]):
+        result = tocsin("demo", "--files", tmp_path, *force)
+        assert result.exit_code == 2
+        assert "it is a link to other/chosen.csv, which is not there" in result.stderr
+    (tmp_path / "other" / "chosen.csv").write_text("mine")
+    assert "is there already" in tocsin("demo", "--files", tmp_path).stderr
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["other", "quiet.csv"]
+    assert (tmp_path / "other" / "chosen.csv").read_text() == "mine"
+
+
 # Stopping
 
 

@@ -7,11 +7,13 @@ import signal
 import subprocess
 import sys
 import time
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from tocsin._common.files import FORGOTTEN, PREFIX, replacing
+from tocsin import InputError
+from tocsin._common.files import FORGOTTEN, PREFIX, must_be_writable, replacing
 
 WRITER = """
 import sys, time
@@ -142,3 +144,41 @@ def test_an_error_leaves_the_old_file(tmp_path: Path) -> None:
         fail()
     assert target.read_bytes() == b"old"
     assert [path.name for path in tmp_path.iterdir()] == ["a"]
+
+
+def test_a_link_that_leads_nowhere_is_not_followed(tmp_path: Path) -> None:
+    """Whoever put it there would choose what is written; so with links in a circle."""
+    (tmp_path / "link").symlink_to(tmp_path / "chosen")
+    (tmp_path / "circle").symlink_to(tmp_path / "circle")
+    for name in ("link", "circle"):
+        with pytest.raises(InputError, match=rf"Cannot write .*{name}: it is a link to .*, which is not there"):
+            write(tmp_path / name, b"new")
+        with pytest.raises(InputError, match="which is not there"):
+            must_be_writable(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["circle", "link"]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="only root can make links for others")
+def test_a_link_of_another_user_is_not_followed(tmp_path: Path) -> None:
+    """Nor is one that a link of one's own leads to."""
+    victim, link, own = tmp_path / "victim", tmp_path / "link", tmp_path / "own"
+    victim.write_bytes(b"old")
+    link.symlink_to(victim)
+    own.symlink_to(link)
+    os.chown(link, 12345, 12345, follow_symlinks=False)
+    for path in (link, own):
+        with pytest.raises(InputError, match="it is a link that another user has put there"):
+            write(path, b"new")
+    assert victim.read_bytes() == b"old"
+
+
+@pytest.mark.parametrize(
+    ("name", "why"), [("a\0b", "it holds a NUL"), ("a\ud800", "surrogates"), ("a" * 300, "too long"), ("a/" * 3000, "")]
+)
+def test_names_that_no_file_can_have(tmp_path: Path, name: str, why: str) -> None:
+    """The name is told in letters that can be written, and another one asked for."""
+    for call in (partial(write, tmp_path / name, b""), partial(must_be_writable, tmp_path / name)):
+        with pytest.raises(InputError, match=rf"(?i)Cannot write '.*': .*{why}.*Choose another") as told:
+            call()
+        str(told.value).encode()
+    assert not list(tmp_path.iterdir())

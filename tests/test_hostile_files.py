@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import subprocess
+import sys
 import warnings
 import zipfile
 from collections.abc import Callable
@@ -13,9 +15,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks.hostile_tries import attacked
+from benchmarks.hostile_tries import SPARE, TIMES, attacked
 
 from tocsin import MMD, Detector, DetectorBank, Gaussian, MeanShift, StorageError
+from tocsin._data.tables import Column, Columns
 from tocsin._detector import schema, storage
 from tocsin._detector.declared import FIELDS
 
@@ -30,7 +33,7 @@ def test_files_and_states_that_mean_harm() -> None:
     assert sum(tally.tries for tally in tallies.values()) == 400
     assert sum(tally.worked for tally in tallies.values()) > 40, "some alterations mean nothing"
     assert sum(tally.clear for tally in tallies.values()) > 200
-    assert len(tallies) == 12
+    assert len(tallies) == 13
 
 
 @pytest.fixture(scope="module")
@@ -114,6 +117,19 @@ def test_a_value_that_cannot_be(tmp_path: Path, content: bytes, part: str, key: 
     refused(tmp_path, altered(content, change), key)
 
 
+@pytest.mark.parametrize("key", ["kind", "names", "statistic", "options", "fitted", "live", "run", "version", "format"])
+@pytest.mark.parametrize("array", [np.arange(3.0), np.array(1), np.zeros((0, 2))])
+def test_an_array_in_the_place_of_something_else(tmp_path: Path, content: bytes, key: str, array: Any) -> None:
+    """Arrays answer to == with an array."""
+
+    def change(description: dict[str, Any], members: dict[str, bytes]) -> None:
+        spare = len(members) - 1
+        members[f"{spare}.npy"] = npy(array)
+        description[key] = {"$array": spare}
+
+    refused(tmp_path, altered(content, change), key)
+
+
 def test_a_clock_that_is_wrong(tmp_path: Path, content: bytes) -> None:
     """What is remembered is as much as there was."""
 
@@ -150,20 +166,84 @@ def test_members_that_grow(tmp_path: Path, content: bytes) -> None:
         refused(tmp_path, made.getvalue(), match)
 
 
-def test_descriptions_that_grow(tmp_path: Path, content: bytes) -> None:
-    """Deep ones, and those of many small values."""
-    for more, match in (("[" * 200 + "]" * 200, "nested 20. deep"), ("[" + "[]," * 300_000 + "0]", "of .* values")):
+def test_descriptions_that_are_deep(tmp_path: Path, content: bytes) -> None:
+    """So is the stack of whoever reads them."""
 
-        def change(description: dict[str, Any], members: dict[str, bytes], more: str = more) -> None:
-            description["more"] = json.loads(more)
+    def change(description: dict[str, Any], members: dict[str, bytes]) -> None:
+        description["source"] = json.loads("[" * 200 + "]" * 200)
 
-        refused(tmp_path, altered(content, change), match)
+    refused(tmp_path, altered(content, change), "nested 20. deep")
+
+
+MANY = 499_000
+
+HEAVY: dict[str, Callable[[], bytes]] = {
+    "names": lambda: b'{"items": {' + b", ".join(b'"%x": 1.5' % i for i in range(MANY)) + b"}}",
+    "names of colons": lambda: b'{"items": {' + b",".join(b'":%x":":"' % i for i in range(MANY)) + b"}}",
+    "names with room": lambda: b'{"items": {' + b", ".join(b'"%x" : 1.5' % i for i in range(MANY)) + b"}}",
+    "lists": lambda: b"[" + b"[0], " * MANY + b"0]",
+    "dicts": lambda: b"[" + b'{"items": {"a": 0}}, ' * (MANY // 4) + b"0]",
+    "texts": lambda: b"[" + b", ".join(b'"%07x"' % i for i in range(MANY)) + b"]",
+    "a wide text": lambda: b'"' + b"a" * 20_000_000 + b'\\ud83d\\ude00"',
+    "a wide text as it is": lambda: b'"' + b"a" * 20_000_000 + "\U0001f600".encode() + b'"',
+    "a long name": lambda: b'{"items": {"' + b"a" * 5_000_000 + b'":' + b'{"items": {"a": ' * 45 + b"0" + b"}}" * 46,
+    "quotes": lambda: b'"' * 10_000_000,
+    "wide and long texts": lambda: b'["\\ud83d\\ude00", ' + b", ".join([b'"%s"' % (b"a" * 10**6)] * 20) + b"]",
+}
+
+MEASURED = """
+import sys
+from benchmarks.hostile_tries import memory
+from tocsin import Detector, StorageError
+Detector.load(sys.argv[1])
+before = memory()
+try:
+    Detector.load(sys.argv[2])
+except StorageError as error:
+    print(memory(peak=True) - before, error)
+"""
+
+
+@pytest.mark.parametrize("name", HEAVY)
+def test_descriptions_that_grow(tmp_path: Path, content: bytes, name: str) -> None:
+    """Values take many times their place in a file: those of many, and of small ones, are refused before they do."""
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        members = {member: archive.read(member) for member in archive.namelist()}
+    with zipfile.ZipFile(tmp_path / "bad.tocsin", "w") as archive:
+        for member, own in members.items():
+            more = b', "options": ' + HEAVY[name]() + b"}" if member == "tocsin.json" else b""
+            archive.writestr(member, own[:-1] + more if more else own)
+    (tmp_path / "good.tocsin").write_bytes(content)
+    call = [sys.executable, "-c", MEASURED, str(tmp_path / "good.tocsin"), str(tmp_path / "bad.tocsin")]
+    grown, _, error = subprocess.run(call, capture_output=True, text=True, check=True).stdout.partition(" ")
+    assert "bad.tocsin is not a whole .tocsin file" in error
+    assert int(grown) < TIMES * (tmp_path / "bad.tocsin").stat().st_size + SPARE, error
+
+
+def test_parts_that_no_file_has(tmp_path: Path, content: bytes) -> None:
+    """They would be read for nobody."""
+
+    def change(description: dict[str, Any], members: dict[str, bytes]) -> None:
+        description["more"] = 1
+
+    refused(tmp_path, altered(content, change), r"\['more'\], and must be without these")
+
+
+def test_what_files_hold_that_are_large(tmp_path: Path) -> None:
+    """As many objects as a kernel may have, wide tables, and long texts in all alphabets can be written and read."""
+    record = {f"column {i}": [float(i), "red"][i % 2] for i in range(10)}
+    reference = [{**record, "number": i} for i in range(20_000)]
+    texts = ["\u0431\u0443\u043a\u0432\u044b " * 200 for _ in range(20_000)]
+    columns = tuple(Column(f"column {i}", "numbers", "number", 0.0, 0.0, 1.0, 1.0, (), False) for i in range(15_000))
+    for many in ([reference, reference], [texts, texts], [Columns(columns, ())]):
+        storage.write(tmp_path / "a.tocsin", {"kind": "x", "fitted": many})
+        assert storage.read(tmp_path / "a.tocsin", "x")["fitted"] == many
 
 
 def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
     """The limits of reading are those of writing."""
-    with pytest.raises(StorageError, match=r"cannot be written to a file: the description is of .* values"):
-        storage.write(tmp_path / "a.tocsin", {"many": [[] for _ in range(300_000)]})
+    with pytest.raises(StorageError, match=r"cannot be written to a file: the description is of values"):
+        storage.write(tmp_path / "a.tocsin", {"fitted": [[] for _ in range(500_000)]})
     assert not list(tmp_path.iterdir())
 
 

@@ -6,6 +6,7 @@ import datetime
 import decimal
 import fractions
 import sys
+import warnings
 from collections import namedtuple
 from collections.abc import Callable
 from copy import copy
@@ -18,6 +19,7 @@ import pytest
 from tocsin import LSDD, MMD, Custom, Detector, Independent, InputError, MeanShift, TocsinError
 from tocsin._compute.arrays import Array
 from tocsin.baselines import ScanB
+from tocsin.representations import PCA
 
 pd = pytest.importorskip("pandas")
 pytestmark = [pytest.mark.usefixtures("quick_fits"), pytest.mark.filterwarnings("ignore")]
@@ -252,6 +254,33 @@ def test_in_tables_masks_are_gaps() -> None:
     several = copy(detector).update_many(rows)
     as_nan = copy(detector).update_many(np.where(np.ma.getmaskarray(rows), np.nan, rows.data))
     np.testing.assert_array_equal(several.statistic, as_nan.statistic)
+
+
+@pytest.mark.parametrize("preprocess", [PCA(1), lambda rows: np.asarray(rows) * 1.0, [PCA(2), PCA(1)]], ids=repr)
+def test_steps_are_given_gaps_for_masks(preprocess: Any) -> None:
+    """What is under a mask is no data for them either."""
+    rows = masked()
+    for reference in (rows, list(rows)):
+        with pytest.raises(InputError, match=r"nan|not finite"):
+            Detector(50, preprocess=preprocess, preprocess_share=0.9, **OPTIONS).fit(reference)
+    detector = Detector(50, preprocess=preprocess, **OPTIONS).fit(rows.data)
+    for block in (rows, list(rows)):
+        with pytest.raises(InputError, match="gave nan in row 3"):
+            detector.update_many(block)
+    for x in (rows[3], [1.0, np.ma.masked]):
+        with pytest.raises(InputError, match="gave nan in row 0"):
+            detector.update(x)
+    other = copy(detector).update_many(np.ma.masked_array(rows.data))
+    np.testing.assert_array_equal(other.statistic, detector.update_many(rows.data).statistic)
+
+
+def test_large_numbers_are_taken_without_a_word() -> None:
+    """Their squares are none of the user's."""
+    detector = Detector(50, **OPTIONS).fit(masked().data)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        detector.update([1e200, 0.0])
+        detector.update_many([[1e200, 1e307], [1.0, 2.0]])
 
 
 # Functions of a user's

@@ -42,13 +42,18 @@ WAYS: dict[str, Callable[[Detector, Path], Detector]] = {
 @pytest.mark.parametrize("way", WAYS)
 def test_internals_cannot_be_written_to(way: str, tmp_path: Path) -> None:
     detector = WAYS[way](fitted(), tmp_path)
-    for array in (detector.reference_, detector.calibration_.thresholds):
+    curve = detector.calibration_.curve
+    assert curve is not None
+    arrays = (detector.reference_, detector.calibration_.thresholds, curve.values, curve.log_rates, curve.tail.errors)
+    for array in arrays:
         assert isinstance(array, np.ndarray)
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 7
     inside = fitted_of(detector)
     assert np.shares_memory(detector.reference_, inside.reference)
     assert np.shares_memory(detector.calibration_.thresholds, inside.calibration.thresholds)
+    assert inside.calibration.curve is not None
+    assert inside.calibration.curve.values.flags.writeable
     # Inside they are as ever: compiled functions would be compiled anew for arrays that are read-only.
     assert inside.reference.flags.writeable
     assert inside.calibration.thresholds.flags.writeable

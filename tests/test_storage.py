@@ -283,6 +283,43 @@ def test_the_target_is_a_folder(tmp_path: Path) -> None:
 FAILURES = {"disk": OSError(28, "No space left on device"), "interrupt": KeyboardInterrupt()}
 
 
+@pytest.mark.parametrize(
+    "name", ["a\0b.html", "a\ud800.html", "a" * 300 + ".html"], ids=["NUL", "a lone surrogate", "long"]
+)
+def test_names_that_no_file_can_have(tmp_path: Path, name: str) -> None:
+    """Whatever writes says so, in words."""
+    detector, bank = fitted(), DetectorBank(fitted(), 2)
+    for save in (detector.save, bank.save):
+        with pytest.raises(StorageError, match=r"Cannot write '.*Choose another"):
+            save(tmp_path / name)
+    with pytest.raises(InputError, match=r"Cannot write '.*Choose another"):
+        detector.report(STREAM, tmp_path / name)
+    with pytest.raises(StorageError):
+        Detector.load(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_options_that_are_arrays(tmp_path: Path) -> None:
+    """They are options like any other."""
+    detector = fitted(window=np.array([4, 6]))
+    detector.save(tmp_path / "a.tocsin")
+    for each in (detector, Detector.load(tmp_path / "a.tocsin")):
+        assert "window=array([4, 6])" in repr(each)
+        assert each.windows_ == (4, 6)
+
+
+def test_a_link_of_the_users_own(tmp_path: Path) -> None:
+    """To a file: that is replaced. To nothing: somebody may have put it there to have something written."""
+    (tmp_path / "disk").mkdir()
+    (tmp_path / "link").symlink_to("disk/a.tocsin")
+    with pytest.raises(StorageError, match=r"it is a link to disk/a\.tocsin, which is not there"):
+        fitted().save(tmp_path / "link")
+    fitted().save(tmp_path / "disk" / "a.tocsin")
+    fitted(seed=99).save(tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert Detector.load(tmp_path / "disk" / "a.tocsin").seed_ == 99
+
+
 @pytest.mark.parametrize("where", ["array", "sync", "rename"])
 @pytest.mark.parametrize("error", FAILURES.values(), ids=FAILURES)
 def test_a_failure_midway_leaves_the_old_file(

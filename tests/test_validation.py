@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,58 @@ OPTIONS: list[tuple[dict[str, Any], str]] = [
 ]
 
 
+HUGE = 10**5000
+"""Python writes no whole number of so many digits."""
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        (
+            "seed",
+            2**4096 + 1,
+            r"seed=\(a number of 1234 digits\): a seed is at most 2\*\*4096, since files",
+        ),
+        ("seed", HUGE, r"seed=\(a number of 5001 digits\): a seed is at most"),
+        ("seed", -HUGE, r"seed=\(a number of 5001 digits\): a seed is a whole number from 0 on"),
+        ("ert", HUGE, r"ert=\(a number of 5001 digits\) is more than numbers reach"),
+        ("window", HUGE, r"window=\(a number of 5001 digits\): a window is a whole number"),
+        ("window", [5, HUGE], r"window=\[5, \(a number of 5001 digits\)\]: a window is a whole number"),
+        ("sampler", Blocks(HUGE), r"Blocks\(length=\(a number of 5001 digits\)\): must be a whole number"),
+        (
+            "statistic",
+            MMD(Gaussian(10**400)),
+            r"Gaussian\(width=\(a number of 401 digits\)\): widths are positive numbers",
+        ),
+        ("statistic", MMD(Gaussian([1, HUGE])), r"Gaussian\(width=\[1, \(a number of 5001 digits\)\]\): widths are"),
+        (
+            "statistic",
+            MMD(Gaussian(factors=(10**400,))),
+            r"Gaussian\(factors=\(\(a number of 401 digits\),\)\): widths",
+        ),
+        (
+            "statistic",
+            MeanShift([10**400, 1]),
+            r"direction=\[\(a number of 401 digits\), 1\]\): a direction has finite",
+        ),
+        ("statistic", LSDD(centres=HUGE), r"LSDD\(centres=\(a number of 5001 digits\)\): at least one centre"),
+        ("preprocess", HUGE, r"preprocess=one that cannot be shown"),
+    ],
+    ids=lambda value: "" if not isinstance(value, str) else value[:30],
+)
+def test_numbers_without_end(name: str, value: object, message: str) -> None:
+    """They are refused by what they are, and the message can be written."""
+    with pytest.raises(InputError, match=message):
+        fitted(**{name: value})
+
+
+def test_the_largest_seed_comes_back(tmp_path: Path) -> None:
+    """What a fit takes, a file holds."""
+    detector = fitted(seed=2**4096)
+    detector.save(tmp_path / "a.tocsin")
+    assert Detector.load(tmp_path / "a.tocsin").seed_ == 2**4096
+
+
 @pytest.mark.parametrize(("options", "message"), OPTIONS, ids=[str(options) for options, _ in OPTIONS])
 def test_options(options: dict[str, Any], message: str) -> None:
     """Each is looked at by `fit`, and refused with its value and what to do."""
@@ -137,7 +190,7 @@ def test_a_handful_of_paths(paths: int) -> None:
 # Statistics
 
 STATISTICS: list[tuple[Callable[[], object], str]] = [
-    (lambda: Gaussian(width=0), r"Gaussian\(width=0\): widths are positive numbers"),
+    (lambda: Gaussian(width=0), r"Gaussian\(width=0\): widths are"),
     (lambda: Gaussian(width=-1.0), r"Gaussian\(width=-1\.0\): widths are positive"),
     (lambda: Gaussian(width=np.nan), r"Gaussian\(width=nan\): widths are positive"),
     (lambda: Gaussian(width=(1, np.inf)), r"Gaussian\(width=\(1, inf\)\): widths are positive"),

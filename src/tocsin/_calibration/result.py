@@ -133,8 +133,9 @@ class Calibration(Thresholds):
 
 
 def sealed(found: T) -> T:
-    """The same, to be handed out: its thresholds cannot be written to."""
-    return replace(found, thresholds=read_only(found.thresholds))
+    """The same, to be handed out: neither its thresholds nor its curve can be written to."""
+    curve = None if found.curve is None else found.curve.sealed()
+    return replace(found, thresholds=read_only(found.thresholds), curve=curve)
 
 
 def aimed_at(calibration: Calibration, run_time: float) -> Calibration:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import bisect
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
 from tocsin._calibration.recursion import PassageCurve
-from tocsin._compute.arrays import Array, Float64Array
+from tocsin._compute.arrays import Array, Float64Array, read_only
 
 POINTS = 256
 """Points of a curve that are kept, and of its tail that are looked up."""
@@ -138,6 +138,11 @@ class RateCurve:
         wanted = np.linspace(log_rate[0], tail.log_rate, POINTS)[:-1]
         places = np.unique(np.searchsorted(-log_rate, -wanted).clip(0, len(value) - 1))
         return cls(np.append(value[places], tail.start), np.append(log_rate[places], tail.log_rate), tail)
+
+    def sealed(self) -> RateCurve:
+        """The same, to be handed out: its numbers cannot be written to."""
+        tail = replace(self.tail, errors=read_only(self.tail.errors))
+        return RateCurve(read_only(self.values), read_only(self.log_rates), tail)
 
     def log_rarity(self, values: Float64Array) -> Float64Array:
         """log of the tests between alarms, if the threshold were each of these; NaN stays NaN."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -66,7 +67,7 @@ FORCE = typer.Option("--force", help="Write over a file that is there already.")
 def must_be_free(file: Path, force: bool) -> None:
     """Refuse a file that cannot be written, or that is there and would be lost."""
     must_be_writable(file)
-    if file.exists() and not force:
+    if os.path.lexists(file) and not force:
         raise InputError(f"{file} is there already, and would be lost. Name another file, or give --force.")
 
 

@@ -12,6 +12,7 @@ from rich.console import Console
 
 from tocsin._cli import common, describe
 from tocsin._cli.plot import plot
+from tocsin._common.files import replacing
 from tocsin._common.wording import counted
 from tocsin._compute.arrays import Float64Array
 from tocsin._detector.detector import Detector
@@ -114,6 +115,7 @@ def _write(folder: Path, tables: dict[str, Float64Array], force: bool) -> None:
         common.must_be_free(folder / f"{name}.csv", force)  # all of them, or nothing is written
     for name, rows in tables.items():
         file = folder / f"{name}.csv"
-        np.savetxt(file, rows, fmt="%.4f", delimiter=",", header="flow,pressure", comments="")
+        with replacing(file) as whole:
+            np.savetxt(whole, rows, fmt="%.4f", delimiter=",", header="flow,pressure", comments="")
         typer.echo(f"{file}: {counted(len(rows), 'row')}")
     typer.echo(f"The change comes after observation {BEFORE} of the stream.")

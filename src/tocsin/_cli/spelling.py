@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from tocsin._common.errors import Code, Option
+from tocsin._common.errors import Code, Option, in_short
 
 FLAGS = {
     "Blocks.length": "--sampler blocks --block-length",
@@ -51,7 +51,7 @@ def spelled(option: Option, flags: Mapping[str, str] = FLAGS) -> str:
     ('--window 8,25', '--sampler blocks --block-length 9', 'kernel=... (in Python)')
     """
     flag = flags.get(f"{option.of}.{option.name}" if option.of else option.name)
-    value = _typed(option.value)
+    value = _typed(in_short(option.value))
     if flag is None or value is None:
         return f"{option} (in Python)"
     return f"{flag} {value}".rstrip()

@@ -10,6 +10,9 @@ import numpy as np
 
 from tocsin._common.errors import InputError, Part
 
+MOST = 10**18
+"""Whole numbers that count something are no larger."""
+
 
 def is_number(value: object) -> TypeGuard[float]:
     """Whether it is a number, of Python's or NumPy's; truth values are none."""
@@ -21,9 +24,9 @@ def is_finite(value: object) -> TypeGuard[float]:
     return is_number(value) and abs(value) <= sys.float_info.max
 
 
-def is_whole(value: object, least: int) -> TypeGuard[int]:
+def is_whole(value: object, least: int, most: float = MOST) -> TypeGuard[int]:
     """Whether it is a whole number from `least` on."""
-    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(value >= least)
+    return isinstance(value, int | np.integer) and not isinstance(value, bool) and bool(least <= value <= most)
 
 
 def one_of(what: Part, value: object, choices: Sequence[str]) -> None:

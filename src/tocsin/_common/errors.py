@@ -21,6 +21,7 @@ and of the options that it names: `str` spells these as Python does, and `told` 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -32,6 +33,21 @@ class Code(str):
 
     def __repr__(self) -> str:
         return str(self)
+
+
+def in_short(value: object) -> object:
+    """As a message shows it: of whole numbers that fill pages, or cannot be written at all, how long they are."""
+    if isinstance(value, int) and abs(value) >= PAGES:
+        return Code(f"(a number of {int(math.log10(abs(value))) + 1} digits)")
+    if type(value) is list:
+        return [in_short(part) for part in value]
+    if type(value) is tuple:
+        return tuple(in_short(part) for part in value)
+    return value
+
+
+PAGES = 10**40
+"""Whole numbers from which on nobody reads the digits."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +71,7 @@ class Option:
         return isinstance(self.value, Code) and not self.value
 
     def __str__(self) -> str:
-        value = "..." if self.value is ... else repr(self.value)
+        value = "..." if self.value is ... else repr(in_short(self.value))
         text = self.name if self.alone else f"{self.name}={value}"
         return f"{self.of}({text})" if self.of else text
 

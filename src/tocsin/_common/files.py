@@ -30,12 +30,50 @@ NO_FOLDER_SYNC = (errno.EINVAL, errno.ENOTSUP, errno.EACCES, errno.EPERM, errno.
 
 def must_be_writable(file: Path) -> None:
     """Refuse a file that cannot be written, before the work rather than after it."""
-    if file.exists() and not file.is_file():
+    target = written_to(file)
+    if target.exists() and not target.is_file():
         # A file is replaced as a whole, so writing to a device or a pipe would remove it.
         raise InputError(f"Cannot write {file}: it is a folder, a device or a pipe. Choose a file.")
-    if not os.access(file.parent, os.W_OK):
+    if not os.access(target.parent, os.W_OK):
         raise InputError(
-            f"Cannot write {file}: no file can be made in {file.parent.absolute()}. Choose another folder."
+            f"Cannot write {file}: no file can be made in {target.parent.absolute()}. Choose another folder."
+        )
+
+
+def written_to(path: str | os.PathLike[str]) -> Path:
+    """The file that is written: what a link leads to, if it is the user's own and there is something.
+
+    Refuses links that lead nowhere or are another user's, and names that no file can have.
+    """
+    name = os.fspath(path)
+    try:
+        if b"\0" in os.fsencode(name):
+            raise ValueError("it holds a NUL")
+        file = Path(path)
+        if file.is_symlink() and not file.exists():
+            raise InputError(
+                f"Cannot write {path}: it is a link to {file.readlink()}, which is not there, and who made the link "
+                "would choose what is written. Name the file itself, or remove the link."
+            )
+        while file.is_symlink():
+            _must_be_trusted(file)
+            file = file.parent / file.readlink()
+        file.exists()  # raises what is wrong with the name
+        return file.resolve()
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError(f"Cannot write {name!r}: {error.strerror}. Choose another name, or another folder.") from error
+    except (ValueError, RuntimeError) as error:
+        raise InputError(f"Cannot write {name!r}: no file can have this name ({error}). Choose another.") from error
+
+
+def _must_be_trusted(link: Path) -> None:
+    """Refuse a link that another user has put into a folder: what it leads to would be written over for them."""
+    if hasattr(os, "geteuid") and link.lstat().st_uid not in (os.geteuid(), 0, link.parent.stat().st_uid):
+        raise InputError(
+            f"Cannot write {link}: it is a link that another user has put there, and what it leads to would be written "
+            "over. Remove it, or choose another folder."
         )
 
 
@@ -45,7 +83,7 @@ def replacing(path: str | os.PathLike[str]) -> Iterator[BinaryIO]:
 
     If the block fails, or the machine does, the old file stays as it was. The new one has the permissions of the old.
     """
-    target = Path(path).resolve()
+    target = written_to(path)
     remove_leftovers(target.parent)
     part = target.with_name(_name_of_part())
     mode = target.stat().st_mode & 0o777 if target.exists() else None

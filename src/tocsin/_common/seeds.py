@@ -28,6 +28,10 @@ class Purpose(IntEnum):
     COMPARE = 15
 
 
+LARGEST = 2**4096
+"""No seed is larger: a file has no room for numbers without end."""
+
+
 def generator(seed: int, purpose: Purpose, *further: int) -> np.random.Generator:
     """The random numbers of a purpose; further numbers tell its parts apart (a missing one counts as 0)."""
     return np.random.default_rng([seed, purpose, *further])

@@ -12,7 +12,8 @@ from typing import Literal, cast, overload
 import numpy as np
 
 from tocsin._common.checks import is_finite, is_number, is_whole
-from tocsin._common.errors import Code, InputError, Option
+from tocsin._common.errors import InputError, Option
+from tocsin._common.seeds import LARGEST as LARGEST_SEED
 from tocsin._common.wording import counted, shown
 from tocsin._compute.arrays import Array, Float64Array, Int64Array
 from tocsin._data.foreign import Tensor, is_sparse, is_tensor
@@ -25,9 +26,6 @@ POINTS_PER_WINDOW = 10
 
 MOST_ENTRIES = 2**29
 """Of a sparse matrix with its zeros: 4 GiB."""
-
-MOST = 10**18
-"""Whole numbers that count something are less."""
 
 VALUE_COPIES = 20
 """A reference in which each value occurs this often, on average, is discrete."""
@@ -109,7 +107,8 @@ def observation(x: object, width: int) -> Float64Array:
             "as many." + (" For several observations at once use update_many." if array.ndim == 2 else "")
         )
     # The sum of squares is finite if all are; only when it is not (or overflows) is the culprit looked for.
-    if not math.isfinite(np.dot(array, array)):
+    # vdot: dot would warn of it, and to tell it not to takes longer than all this.
+    if not math.isfinite(np.vdot(array, array)):
         _finite(array[None, :], "The observation")
     return array[None, :]
 
@@ -134,10 +133,10 @@ def windows_given(window: object) -> tuple[int, ...]:
     """A window or several, sorted, each at least 2."""
     several = isinstance(window, Iterable) and getattr(window, "ndim", 1) > 0
     values: list[object] = list(cast(Iterable[object], window)) if several else [window]
-    windows = [int(value) for value in values if is_whole(value, 2) and value < MOST]
+    windows = [int(value) for value in values if is_whole(value, 2)]
     if len(windows) < len(values):
         raise InputError(
-            Option("window", _in_short(window)),
+            Option("window", window),
             ": a window is a whole number of observations, at least 2 (a spread needs two).",
         )
     if not windows or len(set(windows)) < len(windows):
@@ -184,8 +183,13 @@ def enough_points(count: int, held_out: int, windows: tuple[int, ...]) -> None:
 def seed_number(seed: object) -> int:
     if seed is None:
         return int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> np.uint64(1))
-    if not is_whole(seed, 0):
+    if not is_whole(seed, 0, math.inf):
         raise InputError(Option("seed", seed), ": a seed is a whole number from 0 on; leave it out for a fresh one.")
+    if seed > LARGEST_SEED:
+        raise InputError(
+            Option("seed", seed),
+            ": a seed is at most 2**4096, since files have no room for longer ones; leave it out for a fresh one.",
+        )
     return int(seed)
 
 
@@ -261,9 +265,9 @@ def precision(value: object) -> float | Literal["auto"]:
 def positive_integer(name: str, value: object) -> int | None:
     if value is None:
         return None
-    if not (is_whole(value, 1) and value < MOST):
+    if not is_whole(value, 1):
         raise InputError(
-            Option(name, _in_short(value)),
+            Option(name, value),
             " must be a whole number from 1 on; leave it out to have it chosen.",
         )
     return int(value)
@@ -273,17 +277,8 @@ def _number(name: str, value: object) -> float:
     if not is_number(value):
         raise InputError(Option(name, value), f" is a {type(value).__name__}; it must be a number.")
     if not (isinstance(value, float | np.floating) or is_finite(value)):
-        raise InputError(
-            Option(name, _in_short(value)), " is more than numbers reach; it must be less than 1e308 either way."
-        )
+        raise InputError(Option(name, value), " is more than numbers reach; it must be less than 1e308 either way.")
     return float(value)
-
-
-def _in_short(value: object) -> object:
-    """As a message shows it: of whole numbers that fill pages, how long they are."""
-    if isinstance(value, int) and abs(value) >= MOST:
-        return Code(f"(a number of {len(str(abs(value)))} digits)")
-    return value
 
 
 def _numbers(values: object) -> Float64Array:

@@ -11,14 +11,24 @@ from typing import BinaryIO
 
 import numpy as np
 
-from tocsin._compute.arrays import Array
-from tocsin._detector.schema import Wrong
+from tocsin._compute.arrays import Array, Int64Array
+from tocsin._detector.schema import Wrong, must
 
 DESCRIPTION = "tocsin.json"
 
-DEEPEST, MOST_VALUES, BYTES_PER_VALUE, WEIGHT_OF_LISTS = 100, 500_000, 16, 3
-"""Of the description: how deep it may be nested, and how many values it may hold (more in a larger one), lists and
-dicts counting for several: in memory small values take many times their place in a file."""
+DEEPEST = 100
+"""Levels of a description."""
+
+FREE = 40 * 2**20
+"""Bytes that the values of a description may take, besides as many as the file has: small values take many times their
+place in a file."""
+
+LIST, DICT, ITEM, TEXT, NAME, NEW_NAME = 100, 200, 24, 64, 16, 120
+"""Bytes that Python takes, or a little more: for a list, a dict, each value in one, a text besides its letters, and a
+name in a dict, which costs more when it is there for the first time."""
+
+WIDE = 5
+"""Bytes more for each letter of a text that has any outside of ASCII."""
 
 MOST_MEMBERS, MOST_OF_A_MEMBER = 2**15, 96
 """Arrays in a file, and bytes of its directory for each: what there is to read before anything is known to be ours."""
@@ -74,26 +84,78 @@ def must_be_stored(archive: zipfile.ZipFile, members: int, size: int) -> None:
         raise Wrong("the size of all members", f"{total:,} bytes", f"at most that of the file, {size:,}")
 
 
-def must_be_modest(description: bytes) -> None:
-    """Refuse a description that would take many times its size in memory, or too deep a stack."""
-    bare = TEXTS.sub(b"", description.replace(b"\\\\", b"").replace(b'\\"', b""))
-    depth = deepest = 0
-    for place in range(0, len(bare), PIECE):
-        steps = np.frombuffer(bare[place : place + PIECE].translate(STEPS), np.int8)
-        depths = depth + np.cumsum(steps, dtype=np.int32)
-        depth, deepest = int(depths[-1]), max(deepest, int(depths.max()))
-    if deepest > DEEPEST:
-        raise Wrong("the description", f"nested {deepest} deep", f"at most {DEEPEST} deep")
-    values = bare.count(b",") + WEIGHT_OF_LISTS * (bare.count(b"[") + bare.count(b"{"))
-    most = MOST_VALUES + len(description) // BYTES_PER_VALUE
-    if values > most:
-        raise Wrong("the description", f"of {values:,} values", f"of {most:,} at most, for its size")
+def must_be_modest(description: bytes, size: int) -> None:
+    """Refuse a description that would take many times its size in memory, or too deep a stack; size: of its file."""
+    most = FREE + size
+    must(description.isascii(), "the description", "of other letters", "ASCII, with escapes for all else")
+    # As long as before, so that places stay; whatever quote is left begins a text or ends it.
+    plain = description.replace(b"\\\\", b"__").replace(b'\\"', b"__")
+    quotes, signs = plain.count(b'"'), _signs(plain)
+    names = signs[ord(":")]
+    cost = LIST * signs[ord("[")] + DICT * signs[ord("{")] + ITEM * signs[ord(",")] + NAME * names
+    cost += TEXT * max(quotes // 2 - names, 0)
+    _must_fit(cost, most)
+    must(quotes % 2 == 0, "the description", f"of {quotes} quotes", "of texts that end")
+    starts, ends = _places(plain, b'"', quotes).reshape(-1, 2).T
+    named = np.frombuffer(plain, np.uint8)[np.minimum(ends + 1, len(plain) - 1)] == ord(":")
+    must(int(named.sum()) == names, "the description", f"of {names} names", "of names with a colon right behind them")
+    cost += _widened(plain, starts, ends)
+    _must_fit(cost, most)
+    spans = zip(starts[named], ends[named], strict=True)
+    known = np.fromiter((hash(description[start:end]) for start, end in spans), np.int64, names)
+    known.sort()
+    _must_fit(cost + NEW_NAME * int((known[1:] != known[:-1]).sum()), most)
 
 
-STEPS = bytes({ord("["): 1, ord("{"): 1, ord("]"): 255, ord("}"): 255}.get(byte, 0) for byte in range(256))
-"""What a byte does to the depth; 255 is -1."""
+def _must_fit(cost: int, most: int) -> None:
+    must(cost <= most, "the description", f"of values that take {cost:,} bytes or more", f"of {most:,} at most")
 
-TEXTS = re.compile(rb'"[^"]*"')
+
+def _signs(plain: bytes) -> list[int]:
+    """How often each byte comes outside of texts; refuses what is too deep."""
+    counts = np.zeros(256, np.int64)
+    depth = deepest = inside = 0
+    for place in range(0, len(plain), PIECE):
+        piece = np.frombuffer(plain, np.uint8, min(PIECE, len(plain) - place), place)
+        within = np.bitwise_xor.accumulate((piece == ord('"')).view(np.uint8)) ^ inside
+        inside = int(within[-1])
+        outside = piece[within == 0]
+        counts += np.bincount(outside, minlength=256)
+        depths = depth + np.cumsum(STEPS[outside], dtype=np.int32)
+        if len(depths):
+            depth, deepest = int(depths[-1]), max(deepest, int(depths.max()))
+    must(deepest <= DEEPEST, "the description", f"nested {deepest} deep", f"at most {DEEPEST} deep")
+    found: list[int] = counts.tolist()
+    return found
+
+
+def _places(plain: bytes, byte: bytes, count: int) -> Int64Array:
+    """Where a byte is, which is there so often."""
+    places, known = np.empty(count, np.int64), 0
+    for at in range(0, len(plain), PIECE):
+        found = np.flatnonzero(np.frombuffer(plain[at : at + PIECE], np.uint8) == ord(byte))
+        places[known : known + len(found)] = found + at
+        known += len(found)
+    return places
+
+
+def _widened(plain: bytes, starts: Int64Array, ends: Int64Array) -> int:
+    """Bytes that texts take besides one for each letter: a single escape widens all letters of its text."""
+    escapes = np.zeros(len(starts), np.int64)
+    for at in range(0, len(plain), PIECE):
+        piece = np.frombuffer(plain[at : at + PIECE + 1], np.uint8)
+        found = np.flatnonzero((piece[:-1] == ord("\\")) & (piece[1:] == ord("u"))) + at
+        if len(found) and len(starts):
+            np.add.at(escapes, np.searchsorted(starts, found, "right") - 1, 1)
+    letters = ends - starts - 1 - (ESCAPE - 1) * escapes
+    return WIDE * int(letters[escapes > 0].clip(0).sum())
+
+
+ESCAPE = len("\\u0041")
+
+STEPS = np.zeros(256, np.int8)
+"""What a byte does to the depth."""
+STEPS[list(b"[{")], STEPS[list(b"]}")] = 1, -1
 
 
 def read_array(archive: zipfile.ZipFile, name: str) -> Array:

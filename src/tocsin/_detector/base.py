@@ -173,7 +173,8 @@ class DetectorBase(Generic[C]):
 
     def __repr__(self) -> str:
         defaults = {name: parameter.default for name, parameter in signature(type(self)).parameters.items()}
-        given = [f"{name}={getattr(self, name)!r}" for name in defaults if getattr(self, name) != defaults[name]]
+        options = {name: getattr(self, name) for name in defaults}
+        given = [f"{name}={value!r}" for name, value in options.items() if not _alike(value, defaults[name])]
         head = f"{type(self).__name__}({', '.join(given)})"
         if self._fitted is None:
             return head
@@ -230,6 +231,11 @@ class DetectorBase(Generic[C]):
     def _restore(self, parts: list[Parts], windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
         """The live statistics that `parts` describes."""
         raise NotImplementedError
+
+
+def _alike(value: object, default: object) -> bool:
+    """Whether an option is as if it were left out; arrays, which answer with an array, never are."""
+    return value is default or (type(value) is type(default) and bool(value == default))
 
 
 def now(watcher: DetectorBase[C]) -> tuple[Fitted[C], Run]:

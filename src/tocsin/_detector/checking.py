@@ -11,6 +11,7 @@ import numpy as np
 
 from tocsin._calibration.normalise import Normaliser
 from tocsin._calibration.result import Calibration, Thresholds
+from tocsin._common.seeds import LARGEST as LARGEST_SEED
 from tocsin._compute.arrays import FARTHEST
 from tocsin._data.intake import Objects, Represented, Rows, Tabular
 from tocsin._detector.declared import POSITIVE
@@ -85,7 +86,7 @@ def check_fitted(saved: Any, at: str, kind: type[Thresholds]) -> None:
         "reference": anything,
         "kept": Maybe(index),
         "start": Choice(get_args(Start)),
-        "seed": Whole(0, 2**4096),
+        "seed": Whole(0, LARGEST_SEED),
         "resets": truth,
         "edges": Maybe(Array("i8", (None,), 0, rising=True)),
         "rows": Maybe(index),
@@ -128,7 +129,7 @@ def _check_indices(saved: Any, sizes: Sizes, at: str) -> None:
     kept, edges, rows, rang = (saved.get(name) for name in ("kept", "edges", "rows", "rang"))
     n = sizes.points
     if kept is not None:
-        once = len(np.unique(kept)) == len(kept)
+        once = len(kept) <= n and len(np.unique(kept)) == len(kept)
         must(once and int(kept.max()) < n, f"{at}.kept", kept, "places in the reference, each once")
     if edges is not None:
         ends = len(edges) > 1 and edges[0] == 0 and edges[-1] == n

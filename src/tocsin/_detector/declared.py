@@ -173,11 +173,12 @@ def made(name: object, values: dict[str, Any], at: str) -> object:
 
 
 def _rows(rows: Rows, at: str) -> None:
-    must(len(rows.labels) in (0, rows.width), at, rows, "given a label for each column, or none")
+    labels = len(rows.labels)
+    must(labels in (0, rows.width), at, f"of {labels} labels", "given a label for each column, or none")
 
 
 def _column(column: Column, at: str) -> None:
-    must(column.kind in ALLOWED[column.holds], at, column, "of a kind that its values can be taken for")
+    must(column.kind in ALLOWED[column.holds], at, column.kind, "a kind that its values can be taken for")
 
 
 def _columns(columns: Columns, at: str) -> None:

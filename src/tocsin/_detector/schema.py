@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,9 @@ MOST = 2**62
 
 EXACT = 2**53
 """No whole number that stands for a number is larger: compiled code takes none beyond 64 bits."""
+
+MOST_SHOWN = 80
+"""Letters of a value in a message."""
 
 Rule = Callable[[Any, str], None]
 
@@ -195,11 +199,11 @@ class Array:
             shape = ", ".join("any" if length is None else str(length) for length in self.shape)
             raise Wrong(at, f"{value.dtype} of shape {value.shape}", f"{np.dtype(self.kind)} of shape ({shape})")
         limit = float(np.finfo(value.dtype).max) if value.dtype.kind == "f" else math.inf
-        inside = (value >= max(self.least, -limit)) & (value <= min(self.most, limit))
-        if self.infinite:
-            inside |= value == math.inf
-        if not inside.all():
-            raise Wrong(at, value[~inside].flat[0].item(), f"numbers from {self.least:g} to {self.most:g}")
+        least, most = max(self.least, -limit), min(self.most, limit)
+        # The least and the most of them, not a mask: that of bytes is as large as they are.
+        for extreme in (value.min().item(), value.max().item()) if value.size else ():
+            if not (least <= extreme <= most or (self.infinite and extreme == math.inf)):
+                raise Wrong(at, extreme, f"numbers from {self.least:g} to {self.most:g}")
         if self.rising and not (value[1:] > value[:-1]).all():
             raise Wrong(at, value, "numbers that rise")
 
@@ -211,5 +215,18 @@ def must(holds: bool, at: str, value: object, rule: str) -> None:
 
 
 def _shown(value: object) -> str:
+    value = _begun(value)
     shown = value if isinstance(value, str) else repr(value)
-    return shown if len(shown) <= 80 else f"{shown[:77]}..."
+    return shown if len(shown) <= MOST_SHOWN else f"{shown[: MOST_SHOWN - 3]}..."
+
+
+def _begun(value: object) -> object:
+    """As much of a value as is shown: there may be no room for all of it as text."""
+    if isinstance(value, str):
+        return value[: MOST_SHOWN + 1]
+    if type(value) in (list, tuple, dict):
+        few = list(islice(value, MOST_SHOWN))  # type: ignore[call-overload]
+        if isinstance(value, dict):
+            return {_begun(key): _begun(value[key]) for key in few}
+        return type(value)(map(_begun, few))  # type: ignore[call-arg]
+    return value

@@ -22,12 +22,20 @@ from typing import Any
 import numpy as np
 
 from tocsin._common.errors import InputError, StorageError
-from tocsin._common.files import replacing
+from tocsin._common.files import replacing, written_to
 from tocsin._detector.archive import DESCRIPTION, MOST_MEMBERS, members, must_be_modest, must_be_stored, read_array
 from tocsin._detector.declared import FIELDS, made
-from tocsin._detector.schema import Rule, Whole, Wrong
+from tocsin._detector.schema import Rule, Whole, Wrong, must, text
 
 VERSION = 5
+
+PARTS = {
+    "format", "version", "kind", "options", "names", "statistic", "fitted", "live", "run", "bank", "source"
+}  # fmt: skip
+"""Of a file: what is none of them would be read, and take memory, for nobody."""
+
+MOST_OF_A_NAME = 40
+"""Letters of a name, in a place that is told: places within places have the names of all that they are in."""
 
 
 def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
@@ -35,29 +43,31 @@ def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
     arrays: list[Any] = []
     described = {"format": "tocsin", "version": VERSION, **_encode(content, arrays)["items"]}
     description = json.dumps(described).encode()
-    _must_be_readable(description, len(arrays))
-    target = Path(path).resolve()
-    if target.exists() and not target.is_file():
-        raise StorageError(
-            f"Cannot write {path}: it is a folder, a device or a pipe, and would be replaced. Name a file."
-        )
+    _must_be_readable(description, arrays)
     try:
+        target = written_to(path)
+        if target.exists() and not target.is_file():
+            raise StorageError(
+                f"Cannot write {path}: it is a folder, a device or a pipe, and would be replaced. Name a file."
+            )
         with replacing(target) as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
             archive.writestr(zipfile.ZipInfo(DESCRIPTION), description)
             for i, array in enumerate(arrays):
                 # Without a date: the same detector makes the same file.
                 with archive.open(zipfile.ZipInfo(f"{i}.npy"), "w", force_zip64=array.nbytes >= 2**31) as member:
                     np.lib.format.write_array(member, array, version=(1, 0), allow_pickle=False)
+    except InputError as error:
+        raise StorageError(*error.parts) from error
     except OSError as error:
-        raise StorageError(f"Cannot write {target}: {error.strerror}. If it was there before, it still is.") from error
+        raise StorageError(f"Cannot write {path}: {error.strerror}. If it was there before, it still is.") from error
 
 
-def _must_be_readable(description: bytes, arrays: int) -> None:
+def _must_be_readable(description: bytes, arrays: list[Any]) -> None:
     """Refuse now what no file could be read from."""
     try:
-        must_be_modest(description)
-        if arrays >= MOST_MEMBERS:
-            raise Wrong("the number of arrays", arrays, f"less than {MOST_MEMBERS}")
+        must_be_modest(description, len(description) + sum(array.nbytes for array in arrays))
+        if len(arrays) >= MOST_MEMBERS:
+            raise Wrong("the number of arrays", len(arrays), f"less than {MOST_MEMBERS}")
     except Wrong as error:
         raise StorageError(
             f"The detector cannot be written to a file: {error}. Its observations are objects of many small parts; "
@@ -104,8 +114,11 @@ class Content:
             raise StorageError(f"{self.path} holds what no detector can have: ", *error.parts) from error
 
     def _decode(self, node: Any, at: str) -> Any:
+        """In place: a copy would take as much memory again."""
         if isinstance(node, list):
-            return [self._decode(item, at) for item in node]
+            for i, item in enumerate(node):
+                node[i] = self._decode(item, at)
+            return node
         if not isinstance(node, dict):
             return node
         kind = next((name for name in FORMS if name in node), None)
@@ -126,8 +139,9 @@ class Content:
         items = node["fields"] if kind == "$class" else value
         if not isinstance(items, dict):
             raise Wrong(at, items, "a record")
-        decoded = {key: self._decode(item, f"{at}.{key}") for key, item in items.items()}
-        return made(value, decoded, at) if kind == "$class" else decoded
+        for key, item in items.items():
+            items[key] = self._decode(item, f"{at}.{key[:MOST_OF_A_NAME]}")
+        return made(value, items, at) if kind == "$class" else items
 
     def _array(self, number: object, at: str) -> Any:
         """Each is there once, and belongs to one place."""
@@ -152,9 +166,9 @@ FORMS = {
 def read(path: str | os.PathLike[str], kind: str) -> Content:
     """What `write` wrote, if it is of this kind."""
     content = _read(path)
-    if content["kind"] != kind:
-        found = str(content["kind"])[:40]
-        raise StorageError(f"{path} holds a {found}, not a {kind}. Load it with {found}.load(path).")
+    found = content.part("kind", text)
+    if found != kind:
+        raise StorageError(f"{path} holds a {found[:40]}, not a {kind}. Load it with {found[:40]}.load(path).")
     return content
 
 
@@ -166,10 +180,9 @@ def _read(path: str | os.PathLike[str]) -> Content:
         with Path(path).open("rb") as file:
             count = members(file)
             with zipfile.ZipFile(file) as archive:
-                must_be_stored(archive, count, os.fstat(file.fileno()).st_size)
-                content = archive.read(DESCRIPTION)
-                must_be_modest(content)
-                description = _described(json.loads(content), path)
+                size = os.fstat(file.fileno()).st_size
+                must_be_stored(archive, count, size)
+                description = _described(_parsed(archive.read(DESCRIPTION), size), path)
                 arrays = [read_array(archive, f"{i}.npy") for i in range(count - 1)]
     except FileNotFoundError as error:
         raise StorageError(f"There is no file {path}.") from error
@@ -194,10 +207,11 @@ def _read(path: str | os.PathLike[str]) -> Content:
     return Content(path, description, arrays)
 
 
-NOT_OURS = (
-    Wrong, zipfile.BadZipFile, LookupError, ValueError, TypeError, AttributeError, EOFError, RuntimeError
-)  # fmt: skip
-"""What reading something else may come to."""
+def _parsed(content: bytes, size: int) -> Any:
+    must_be_modest(content, size)
+    letters = content.decode("ascii")
+    del content  # not to be there twice while values are made of it
+    return json.loads(letters)
 
 
 def _described(description: Any, path: str | os.PathLike[str]) -> dict[str, Any]:
@@ -220,6 +234,8 @@ def _described(description: Any, path: str | os.PathLike[str]) -> dict[str, Any]
             f"{path} was written by an earlier Tocsin, in version {version} of the file format, "
             f"and this one reads version {VERSION}. Fit the detector again."
         )
+    strange = sorted(description.keys() - PARTS)
+    must(not strange, "the description", strange, "without these")
     return description
 
 

@@ -146,10 +146,10 @@ class ScaledPoints:
 def _positive(option: Option) -> tuple[float, ...]:
     try:
         numbers = tuple(float(value) for value in np.atleast_1d(np.asarray(option.value, dtype=np.float64)))
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         numbers = ()
     if not numbers or not all(is_finite(number) and number > 0 for number in numbers):
-        raise InputError(option, ": widths are positive numbers, at least one of them.")
+        raise InputError(option, ": widths are positive numbers below 1e308, at least one of them.")
     if len(set(numbers)) < len(numbers):
         raise InputError(option, " names a width twice; each width is a channel of its own.")
     return numbers

@@ -41,7 +41,7 @@ class MeanShift:
         if self.direction is not None:
             try:
                 direction = np.atleast_1d(np.asarray(self.direction, dtype=np.float64))
-            except (TypeError, ValueError):
+            except (TypeError, ValueError, OverflowError):
                 direction = np.zeros(1)
             if direction.ndim > 1 or not np.isfinite(direction).all() or not direction.any():
                 raise InputError(

@@ -15,6 +15,7 @@ from typing import Protocol, Self, TypeGuard
 import numpy as np
 
 from tocsin._common.errors import InputError, StorageError
+from tocsin._common.wording import shown
 from tocsin._compute.arrays import Array
 from tocsin._data.representations.autoencoder import Encoder
 from tocsin._data.representations.base import BATCH_SIZE, Described, Representation, Step, held, named
@@ -105,7 +106,7 @@ def _step(preprocess: object) -> Step:
     method = next((name for name in ("predict_proba", "predict") if hasattr(preprocess, name)), None)
     remedy = f"give its method: preprocess=model.{method}" if method else "see docs/representations.md"
     raise InputError(
-        f"preprocess={str(preprocess)[:60]!r} is a {type(preprocess).__name__}; it must be a function of a batch, a "
+        f"preprocess={shown(preprocess)} is a {type(preprocess).__name__}; it must be a function of a batch, a "
         f"transformer (fit and transform), a PyTorch module, an ONNX file, or a list of these; {remedy}."
     )
 

@@ -11,7 +11,15 @@ import numpy as np
 
 from tocsin._common.errors import InputError, NotFittedError, StorageError
 from tocsin._compute.arrays import Float64Array
-from tocsin._data.representations.batches import batch_of_one, check_sizes, count_of, form_of, piece_of, rows_of
+from tocsin._data.representations.batches import (
+    batch_of_one,
+    check_sizes,
+    count_of,
+    form_of,
+    piece_of,
+    rows_of,
+    uncovered,
+)
 
 BATCH_SIZE = 512
 """Observations that a step is given at once."""
@@ -133,12 +141,14 @@ class Representation:
         """
         if not self.needs_fitting:
             return self
+        batch = uncovered(batch)
         count_of(batch)
         with named(self.step, "fitting"):
             return Representation(self.step.fit(batch, seed, progress), self.batch_size)
 
     def __call__(self, batch: object) -> Float64Array:
         """One finite row of numbers per observation, (n, width); nothing is called for no observations."""
+        batch = uncovered(batch)
         count = count_of(batch)
         if self.needs_fitting:
             raise NotFittedError(f"The preprocess step ({self.describe()}) has not learned from any data yet: fit it.")
@@ -162,7 +172,7 @@ class Representation:
 
     def one(self, x: object) -> Float64Array:
         """The row of one observation, (1, width); the step gets it in a batch of the form that it knows."""
-        return self(batch_of_one(x, self.form))
+        return self(batch_of_one(uncovered(x), self.form))
 
     def describe(self) -> str:
         """What it is, in a few words."""

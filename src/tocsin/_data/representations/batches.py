@@ -14,6 +14,7 @@ from tocsin._common.errors import InputError, Option
 from tocsin._common.wording import counted
 from tocsin._compute.arrays import Array, Float64Array, Int64Array
 from tocsin._data.foreign import Indexed, is_collection, is_compressible, is_indexed, is_located, is_sparse, is_tensor
+from tocsin._data.validation import unmasked
 
 FRAMES: dict[str, Callable[[ModuleType, dict[str, object]], object]] = {
     "pandas": lambda pandas, record: pandas.DataFrame([record]),
@@ -40,6 +41,13 @@ def _no_sequence(batch: object) -> InputError:
         f"preprocess takes a sequence of observations, and got a {type(batch).__name__}; put a single observation "
         "into a list, or into an array with one row."
     )
+
+
+def uncovered(batch: object) -> object:
+    """With gaps (NaN, or None) where masks cover values: what is under a mask is no data for a step either."""
+    if isinstance(batch, list | tuple) and any(isinstance(x, np.ma.MaskedArray) for x in batch):
+        return [unmasked(x) for x in batch]
+    return unmasked(batch) if isinstance(batch, np.ma.MaskedArray) else batch
 
 
 def listed(batch: object) -> list[object]:

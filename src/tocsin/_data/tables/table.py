@@ -157,7 +157,7 @@ def _plain(value: object, column: str) -> tuple[Holds, float | str]:
             return "numbers", float(value)
         except OverflowError as error:
             raise InputError(
-                f"Column {column!r} holds a number of more than 300 digits, {str(value)[:20]}...; numbers must be less "
+                f"Column {column!r} holds a number of more than 300 digits, {shown(value)}...; numbers must be less "
                 "than 1e308. Give its logarithm, or leave the column out."
             ) from error
     if isinstance(value, datetime.datetime):
