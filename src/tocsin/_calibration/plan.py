@@ -102,6 +102,7 @@ def make_plan(
     paths: int | None,
     interval: bool = True,
     block_work: int = 2**20,
+    stepwise: bool = True,
 ) -> Plan:
     """Plan a calibration with points of `source` to a Monte Carlo error `error` of the rate of alarms.
 
@@ -110,6 +111,7 @@ def make_plan(
     discrete: whether the reference has so few distinct values that ties matter.
     interval: whether the error that the reference causes is to be estimated too.
     block_work: pairs of points that streams simulated in one piece have, about.
+    stepwise: whether 'auto' may begin with few streams; where they cost next to nothing, it has as many as it ever may.
     """
     one_of(Option("mode", mode), mode, get_args(Mode))
     automatic = error == "auto"
@@ -135,7 +137,7 @@ def make_plan(
         if source.length > 1 and references != "direct":
             simulated = min(simulated, max(count / BLOCK_ALARMS, TAIL_WINDOWS * widest))
         simulated = min(ert, simulated)
-        if automatic and paths is None and simulated == ert and references != "direct":
+        if automatic and stepwise and paths is None and simulated == ert and references != "direct":
             # A tail, and the spread over laws, are known the worse the fewer alarms there are.
             finer = (COARSEST / FINEST) ** 2
             alarms /= finer

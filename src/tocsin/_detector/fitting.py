@@ -239,6 +239,7 @@ class Fit:
             paths=self.paths,
             interval=self.interval,
             block_work=self.functions.BLOCK_WORK,
+            stepwise=self.functions.backend != "torch",
         )
         if plan.references != "direct" or source.length > 1 or not isinstance(plan.sampler, DrawnStreams):
             return plan
