@@ -215,6 +215,39 @@ def test_too_many_bad_rows_in_a_row(file: Path, tmp_path: Path, kind: str, monke
     assert "inf" in together.stderr.partition("The last: ")[2]
 
 
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_quote_too_many(file: Path, stream: Path, tmp_path: Path, kept: bool) -> None:
+    """It costs its own row, and not those after it; where it ends the watch, it is named by its line."""
+    lines, quarantine, place = csv(STREAM).splitlines(keepends=True), tmp_path / "bad.jsonl", 11
+    stream.write_text("".join([*lines[:place], '"' + lines[place], *lines[place + 1 :]]))
+    rest = np.delete(STREAM, place - 1, axis=0)
+    expected = rings(file, rest)
+    result = tocsin("watch", file, stream, "--json", "--bad-rows", quarantine if kept else "skip")
+    assert (result.exit_code, told(result.stdout)) == (1, expected)
+    summary = events(result.stdout)[-1]
+    assert (summary["rows"], summary["bad_rows"]) == (len(rest), 1)
+    if kept:
+        (row,) = events(quarantine.read_text())
+        assert (row["line"], row["text"]) == (place + 1, '"' + lines[place].rstrip())
+    stopped = tocsin("watch", file, stream)
+    assert stopped.exit_code == 2
+    assert f"lines {place + 1} to {len(lines)}, are not CSV" in stopped.stderr
+    assert "Mend that line." in stopped.stderr
+
+
+def test_fields_that_span_lines(tmp_path: Path) -> None:
+    """They are rows where bad ones end the watch; else each of their lines is one, left out, counted and kept."""
+    records = [{"x": float(x), "note": f"{i}" * 5} for i, x in enumerate(REFERENCE[:, 0])]
+    file, stream, quarantine = tmp_path / "d.tocsin", tmp_path / "s.csv", tmp_path / "bad.jsonl"
+    Detector(ERT, window=5, paths=500, seed=1, kinds={"note": "text"}).fit(records, progress=False).save(file)
+    stream.write_text('x,note\n1,one\n2,"two\nlines"\n3,three\n')
+    whole = events(tocsin("watch", file, stream, "--json").stdout)[-1]
+    assert (whole["rows"], whole["bad_rows"]) == (3, 0)
+    parts = events(tocsin("watch", file, stream, "--json", "--bad-rows", quarantine).stdout)[-1]
+    assert (parts["rows"], parts["bad_rows"]) == (2, 2)
+    assert [(row["line"], row["text"]) for row in events(quarantine.read_text())] == [(3, '2,"two'), (4, 'lines"')]
+
+
 def test_a_quarantine_that_cannot_be(file: Path, stream: Path, tmp_path: Path) -> None:
     """Told before the watch, whether or not there is a bad row; never into what is read."""
     for target, message in ((tmp_path / "no" / "b", "Cannot write"), (tmp_path, "Cannot write"), (file, "is read")):

@@ -35,13 +35,18 @@ class BadRows:
         self.count = 0
 
     @property
+    def stops(self) -> bool:
+        """Whether the first one ends the watch."""
+        return self._policy == "stop"
+
+    @property
     def file(self) -> str | None:
         """Where they are kept."""
         return None if self._policy in WORDS else self._policy
 
     def __call__(self, bad: BadRow) -> None:
         why = bad.reason.told(spelled)
-        if self._policy == "stop":
+        if self.stops:
             if not isinstance(bad.reason, UnfinishedError):
                 raise bad.reason
             self._tell(f"tocsin: {why}")

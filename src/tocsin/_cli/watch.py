@@ -46,8 +46,9 @@ BadRowsOption = typer.Option(
     "--bad-rows",
     metavar="stop|skip|FILE",
     help="What to do with rows that cannot be taken in: end the watch, leave them out, or keep them in FILE, as lines "
-    f"of JSON with the reason. {MOST_IN_A_ROW} of them in a row always end it. Default: stop; with --follow they are "
-    "kept beside the detector, in NAME.bad.jsonl.",
+    f"of JSON with the reason. {MOST_IN_A_ROW} of them in a row always end it. Only with stop may a quoted field of "
+    "CSV span lines; else each line is a row, so that a quote too many takes no others with it. Default: stop; with "
+    "--follow they are kept beside the detector, in NAME.bad.jsonl.",
 )
 Timeout = typer.Option(
     metavar="SECONDS", min=0.001, help="How long a command of --on-alarm may take before it is ended."
