@@ -477,9 +477,9 @@ def test_a_file_is_followed_until_a_signal(
     log, done, saved, places = tmp_path / "log.csv", 0, [], []
     ringing = rows_that_ring(file)
     for rows in (0, QUIET - 7, QUIET + 13, QUIET + 30):
-        saves = 0  # at every alarm, and 40 rows after that or the last time
+        saves = 0  # at the first row, at every alarm, and 40 rows after that or the last time
         for row in range(1, rows + 1):
-            saves = row if row in ringing or row - saves >= 40 else saves
+            saves = row if row in ringing or row - saves >= 40 or row == 1 else saves
         detector = Detector.load(file)
         detector.update_many(STREAM[:saves])
         places.append((detector.run, detector.time))

@@ -20,8 +20,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tocsin import Detector
-from tocsin._cli import app
+from tocsin._cli import app, keeping
 from tocsin._cli.cleaning import CONTROL
+from tocsin._cli.keeping import Kept
 from tocsin._compute.arrays import Float64Array
 
 PATIENCE = 60.0
@@ -313,6 +314,76 @@ def test_only_what_comes_from_now_on(file: Path, log: Path, monkeypatch: pytest.
     assert state(file) == expected
     append(log, csv(STREAM[45:47], header=""))
     assert watched(file, log, "--save-state")[1]["rows"] == 2
+
+
+def killed(file: Path, log: Path, rows: int) -> None:
+    """A watch that follows, killed when it has saved that it took in so many rows."""
+    command = [sys.executable, "-m", "tocsin", "watch", str(file), str(log), "-f", "--save-state", "--quiet"]
+    deadline = time.monotonic() + PATIENCE
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        while (place := Kept(file).place_of(str(log))) is None or place.rows < rows:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.kill()
+
+
+@pytest.mark.parametrize("when", ["a header", "rows", "no header"])
+def test_a_kill_before_anything_is_told(
+    file: Path, log: Path, tmp_path: Path, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A watch keeps its place from the beginning: rows of a file that is rotated away are not lost, nor any doubled."""
+    header = "" if when == "no header" else "x,y\n"
+    log.write_text(header + csv(STREAM[: 0 if when == "a header" else 50], header=""))
+    whole = state(file, STREAM[:80])
+    killed(file, log, 0)
+    if when == "a header":
+        append(log, csv(STREAM[:50], header=""))
+    log.rename(tmp_path / "log.csv.1")
+    log.write_text(csv(STREAM[50:80], header=header))
+    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    columns = () if header else ("--columns", "1,2")
+    assert tocsin("watch", file, log, "-f", "--save-state", *columns).exit_code == bool(whole[0])
+    assert state(file) == whole
+
+
+def test_a_kill_before_anything_is_told_and_a_copy(
+    file: Path, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a file held when the watch began tells it from what is written to it after it was copied and cut."""
+    log.write_text(csv(STREAM[:50]))
+    whole = state(file, STREAM[:80])
+    killed(file, log, 0)
+    shutil.copy(log, tmp_path / "log.csv.1")
+    log.write_text(csv(STREAM[50:80]))
+    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    tocsin("watch", file, log, "-f", "--save-state")
+    assert state(file) == whole
+
+
+def test_saves_on_the_way(file: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some time after the last one; a watch that is killed later takes in again what came since, and nothing else."""
+    monkeypatch.setattr(keeping, "EVERY", 0.0)
+    monkeypatch.setattr(keeping, "SHARE", 0)
+    log.write_text(csv(STREAM[:QUIET]))
+    saved: list[int] = []
+
+    def look(_seconds: float) -> None:
+        saved.append(Detector.load(file).time)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(time, "sleep", look)
+    tocsin("watch", file, log, "-f", "--save-state")
+    assert saved == [QUIET]
+
+
+def test_a_stream_of_other_columns_has_no_place(file: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was not watched: one of the right columns may take its name."""
+    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    log.write_text(csv(STREAM[:5], header="a,b\n"))
+    assert tocsin("watch", file, log, "-f", "--save-state").exit_code == 2
+    log.unlink()
+    log.write_text(csv(STREAM[:5]))
+    assert watched(file, log, "-f", "--save-state")[1]["rows"] == 5
 
 
 @pytest.mark.parametrize("follow", [(), ("-f",)])

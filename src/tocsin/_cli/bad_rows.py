@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tocsin._cli.following import Mark
 from tocsin._cli.ledger import Ledger
+from tocsin._cli.opened import Mark
 from tocsin._cli.places import printed
 from tocsin._cli.reading.lines import BadRow, UnfinishedError
 from tocsin._cli.spelling import spelled

@@ -11,9 +11,8 @@ import time
 from collections.abc import Callable, Generator, Iterator
 from io import FileIO
 from pathlib import Path
-from typing import NamedTuple
 
-from tocsin._cli.opened import CutError, Opened
+from tocsin._cli.opened import CutError, Mark, Opened
 from tocsin._cli.places import PRINT, SURE, Folder, Place, Sibling, found_again, holds, lost, piece, printed
 from tocsin._cli.reading.lines import LONGEST, OnBad, Source, decoded, refuse, too_long, unfinished
 from tocsin._cli.reading.text import has_names
@@ -24,17 +23,6 @@ POLL = 0.2
 
 DOUBTS = 5
 """Looks at a folder in which a file seems to be missing, before it is: it may be on its way to another name."""
-
-
-class Mark(NamedTuple):
-    """Where a line ends, and the latest bytes that were read then, from `base` on."""
-
-    inode: int
-    head: bytes
-    offset: int
-    line: int
-    window: bytes
-    base: int
 
 
 class Followed(Source):
@@ -63,6 +51,7 @@ class Followed(Source):
         self._known = False
         self._doubts = 0
         self._file = self._go_on(place) if place is not None else self._open(Path(path))
+        self.mark = self._file.mark_here()
         self._lines = self._all()
 
     def place(self, mark: object, rows: int, whole: bool = False) -> Place | None:
@@ -71,7 +60,6 @@ class Followed(Source):
             return None
         tail = mark.window[: mark.offset - mark.base][-PRINT:]
         name = str(Path(self.name).absolute())
-        head = mark.head[: mark.offset]
         return Place(
             name,
             mark.inode,
@@ -80,7 +68,8 @@ class Followed(Source):
             rows,
             self._header,
             self._known,
-            printed(head),
+            printed(mark.head),
+            len(mark.head),
             printed(tail),
             whole,
         )
@@ -116,6 +105,8 @@ class Followed(Source):
                     "neither that file nor a copy of it is beside it."
                 )
             return self._open(Path(self.name))
+        if not place.offset:
+            return self._open(file.path)
         if not place.begun:
             raise lost(f"The names of columns in {self.name} span several lines.")
         self._known, self._header = True, place.header
@@ -156,8 +147,8 @@ class Followed(Source):
         return following
 
     def _here(self, file: Opened) -> Place:
-        head, tail = printed(file.head[: file.position]), printed(file.before)
-        return Place(self.name, file.inode, file.position, 0, 0, self._header, True, head, tail, False)
+        head, tail = printed(file.head), printed(file.before)
+        return Place(self.name, file.inode, file.position, 0, 0, self._header, True, head, len(file.head), tail, False)
 
     def _after_cut(self, file: Opened) -> Opened:
         """A copy of what the file was, or the file from its beginning."""
@@ -253,7 +244,7 @@ class Followed(Source):
         file.offset += len(line) + too_much
         file.line += 1
         self.number = file.line
-        self.mark = Mark(file.inode, file.head, file.offset, file.line, file.window, file.base)
+        self.mark = file.mark_read()
         if too_much:
             self._on_bad(too_long(self.name, file.line, line))
             return None
@@ -290,10 +281,9 @@ def _split(whole: bytes) -> list[bytes]:
 
 def _begins_alike(file: Sibling, place: Place) -> bool:
     """Whether a file has the beginning of another, though not the rest of what was read."""
-    size = min(PRINT, place.offset)
     try:
         with FileIO(file.path) as opened:
-            head = piece(opened, 0, size)
+            head = piece(opened, 0, place.known)
     except OSError:
         return False
-    return len(head) == size and printed(head) == place.head
+    return 0 < place.known == len(head) and printed(head) == place.head

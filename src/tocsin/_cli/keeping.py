@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -11,7 +12,7 @@ from typing import Any
 
 from tocsin._cli.outbox import MOST as MOST_WAITING
 from tocsin._cli.outbox import Outbox
-from tocsin._cli.places import Place
+from tocsin._cli.places import PRINT, Place
 from tocsin._cli.rows import Rows
 from tocsin._cli.telling import Report
 from tocsin._common.errors import InputError, StorageError
@@ -22,6 +23,12 @@ from tocsin._detector.schema import Many, Maybe, Record, Whole, must, text, trut
 
 MOST_PLACES = 16
 """Streams whose places are kept: the latest."""
+
+EVERY = 10.0
+"""Seconds between two saves of a stream that is followed, unless told otherwise."""
+
+SHARE = 20
+"""Times as long as a save takes it is until the next, if that is more: large detectors take long to write."""
 
 KEY = "source"
 """Under which a file holds it, beside the detector, which knows nothing of it."""
@@ -37,6 +44,7 @@ PLACE = Record(
         "header": Maybe(text),
         "begun": truth,
         "head": text,
+        "known": Whole(most=PRINT),
         "tail": text,
         "whole": truth,
     }
@@ -71,6 +79,11 @@ class Kept:
         name = str(Path(stream).absolute())
         return next((place for place in self._places if place.path == name), None)
 
+    def forget(self, stream: str) -> None:
+        """That this stream was watched: it was not."""
+        name = str(Path(stream).absolute())
+        self._places = [place for place in self._places if place.path != name]
+
     def write(self, detector: Detector, place: Place | None, outbox: Outbox) -> None:
         """All of it, whole or not at all."""
         if place is not None:
@@ -81,17 +94,36 @@ class Kept:
 
 
 class Keeper:
-    """Writes what a watch keeps, as it is now. saved: rows of this watch that the file knows of."""
+    """Writes what a watch keeps, as it is now.
 
-    def __init__(self, kept: Kept, detector: Detector, rows: Rows, report: Report) -> None:
-        self._kept, self._detector, self._rows, self._report = kept, detector, rows, report
-        self.saved = 0
+    every: rows between two saves on the way; None for some time instead.
+    """
+
+    def __init__(self, kept: Kept, detector: Detector, rows: Rows, report: Report, every: int | None) -> None:
+        self._kept, self._detector, self._rows, self._report, self._every = kept, detector, rows, report, every
+        self._tried, self._next = 0, 0.0
 
     def keep(self) -> None:
         """Write it."""
+        self._tried, began = self._report.rows, time.monotonic()
+        try:
+            self._kept.write(self._detector, self._rows.place(self._tried), self._report.outbox)
+        finally:
+            now = time.monotonic()
+            self._next = now + max(EVERY, SHARE * (now - began))
+
+    def keep_if_due(self) -> None:
+        """After so many rows or seconds; and after the first row, by which a file is known from others better."""
         taken = self._report.rows
-        self._kept.write(self._detector, self._rows.place(taken), self._report.outbox)
-        self.saved = taken
+        due = time.monotonic() >= self._next if self._every is None else taken - self._tried >= self._every
+        if due or (taken and not self._tried and self._rows.grows):
+            self.try_to_keep()
+
+    def undo(self) -> None:
+        """Write it without a place in a stream of which nothing was seen."""
+        self._rows.mark = None
+        self._kept.forget(self._rows.stream)
+        self.try_to_keep()
 
     def try_to_keep(self) -> None:
         """The same on the way: the watch goes on without, and tells."""

@@ -5,10 +5,22 @@ from __future__ import annotations
 import os
 from io import FileIO
 from pathlib import Path
+from typing import NamedTuple
 
 from tocsin._cli.places import PRINT, lost, piece
 
 CHUNK = 1 << 16
+
+
+class Mark(NamedTuple):
+    """Where a line ends, the file's first bytes, and the latest ones that were read then, from `base` on."""
+
+    inode: int
+    head: bytes
+    offset: int
+    line: int
+    window: bytes
+    base: int
 
 
 class CutError(Exception):
@@ -54,6 +66,17 @@ class Opened:
         self.position += len(fresh)
         self.before = data[-PRINT:]
         return fresh
+
+    def mark_read(self) -> Mark:
+        """Where the latest line ended."""
+        return Mark(self.inode, self.head, self.offset, self.line, self.window, self.base)
+
+    def mark_here(self) -> Mark:
+        """Where it is before any line is read. What is there already tells it from files that come after it."""
+        head = self.head or piece(self._file, 0, PRINT)
+        if not self.head and not head.partition(b"\n")[2].strip():
+            head = b""  # perhaps a header, as any other file may have
+        return Mark(self.inode, head, self.offset, self.line, self.before, self.offset - len(self.before))
 
     @property
     def cut_back(self) -> bool:

@@ -37,7 +37,8 @@ class Place:
 
     path: the stream's name.  offset, line: bytes and lines of the file.  rows: observations of the whole stream.
     header: the line that names the columns; None if there is none.  begun: whether that is known yet.
-    head, tail: hashes of the file's first bytes, and of those before the offset.  whole: whether it ended there.
+    head, tail: hashes of the file's first bytes, and of those before the offset.  known: how many bytes `head` is of;
+    they may be more than were taken in.  whole: whether it ended there.
     For files that are not lines of text `offset` is their size, and `line` the rows taken, with bad ones.
     """
 
@@ -49,6 +50,7 @@ class Place:
     header: str | None
     begun: bool
     head: str
+    known: int
     tail: str
     whole: bool
 
@@ -132,9 +134,9 @@ def holds(path: Path, place: Place) -> bool:
     """Whether a file still has what was taken in of it."""
     try:
         with FileIO(path) as file:
-            if os.fstat(file.fileno()).st_size < place.offset:
+            if os.fstat(file.fileno()).st_size < max(place.offset, place.known):
                 return False
-            head = piece(file, 0, min(PRINT, place.offset))
+            head = piece(file, 0, place.known)
             tail = piece(file, max(place.offset - PRINT, 0), min(PRINT, place.offset))
             return printed(head) == place.head and printed(tail) == place.tail
     except OSError:
@@ -154,6 +156,6 @@ def found_again(place: Place, folder: Folder) -> Sibling | None:
     same = [file for file in candidates if file.inode == place.inode and holds(file.path, place)]
     if same:
         return same[0]
-    if place.offset <= len((place.header or "").encode()):
+    if max(place.offset, place.known) <= len((place.header or "").encode()):
         return None  # a header alone tells no file from the next
     return next((file for file in candidates if holds(file.path, place)), None)

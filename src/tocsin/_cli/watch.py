@@ -12,11 +12,12 @@ import typer
 from tocsin._cli import common, reading
 from tocsin._cli.actions import COMMAND_TIMEOUT, MOST_WAITING, TRIES, Actions
 from tocsin._cli.bad_rows import MOST_IN_A_ROW, WORDS, BadRows
-from tocsin._cli.following import Mark
-from tocsin._cli.keeping import Keeper, Kept, locked
+from tocsin._cli.keeping import EVERY, Keeper, Kept, locked
 from tocsin._cli.ledger import Ledger
 from tocsin._cli.live import View
+from tocsin._cli.opened import Mark
 from tocsin._cli.outbox import Outbox
+from tocsin._cli.places import PlaceLostError
 from tocsin._cli.reading import Block
 from tocsin._cli.reading.lines import BadRow
 from tocsin._cli.rows import Rows
@@ -71,13 +72,14 @@ OnAlarm = typer.Option(
 Once = typer.Option("--once", help="Stop at the first alarm.")
 SaveState = typer.Option(
     "--save-state",
-    help="At the end, and with --follow at each alarm, write the detector back to FILE, with its place in STREAM: the "
-    "next watch goes on from there, with the rows that are new.",
+    help="At the end write the detector back to FILE, with its place in STREAM: the next watch goes on from there, "
+    f"with the rows that are new. With --follow also at the beginning, at each alarm, and every {EVERY:g} s while rows "
+    "come.",
 )
 SaveEvery = typer.Option(
     metavar="ROWS",
     min=1,
-    help="The same, and also at each alarm and after every so many rows: for watches without an end.",
+    help="The same, and also at the beginning, at each alarm and after every so many rows: for watches without an end.",
 )
 Quiet = typer.Option("--quiet", "-q", help="Print nothing; the exit status tells.")
 Json = typer.Option("--json", help="Alarms and the summary as lines of JSON.")
@@ -176,10 +178,11 @@ def command(
         if on_alarm is not None:
             report.actions = Actions(on_alarm, report.tell, lambda alarm: report.outbox.told(alarm, "action"), timeout)
             at_the_end.callback(_finish, report.actions, stop)
-        keeper = Keeper(kept, detector, rows, report)
+        keeper = Keeper(kept, detector, rows, report, save_every)
         as_it_goes = saves and (follow or save_every is not None)
         if as_it_goes:
             report.keep = keeper.try_to_keep
+            keeper.try_to_keep()
         if report.before:
             report.tell(f"tocsin: {source} was watched up to row {report.before:,}; what comes after is watched now.")
         blocks = rows.blocks(detector, file, common.names(columns))
@@ -188,16 +191,19 @@ def command(
                 report.tell_what_waits()
                 for block in stop.until_asked(blocks):
                     _take_in(detector, block, report, rows, bad, once)
-                    if save_every is not None and report.rows - keeper.saved >= save_every:
-                        keeper.try_to_keep()
+                    if as_it_goes:
+                        keeper.keep_if_due()
                     if (once and report.alarms) or (report.unheard and not report.others_listen and not saves):
                         break
                 else:
                     rows.ended = not stop.asked
-        except TocsinError:
+        except TocsinError as error:
             if as_it_goes:
                 _finish(report.actions, stop)  # what has had its effect need not wait in the file
-                keeper.try_to_keep()
+                if rows.begun or isinstance(error, PlaceLostError):
+                    keeper.try_to_keep()
+                else:
+                    keeper.undo()  # it was another stream, of other columns perhaps
             raise
         report.tell_again()
         if saves:
