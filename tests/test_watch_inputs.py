@@ -296,10 +296,8 @@ def test_a_file_that_is_read_again(file: Path, log: Path) -> None:
 
 
 def test_only_what_comes_from_now_on(file: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that the file has are left out, also those that no watch has seen; the next watch goes on after it."""
-    log.write_text(csv(STREAM[:20]))
-    watched(file, log, "--save-state")
-    append(log, csv(STREAM[20:40], header=""))
+    """Rows that the file has are left out; the next watch goes on after it."""
+    log.write_text(csv(STREAM[:40]))
     expected, steps = state(file, STREAM[40:45]), iter([45])
 
     def more(_seconds: float) -> None:
@@ -314,6 +312,35 @@ def test_only_what_comes_from_now_on(file: Path, log: Path, monkeypatch: pytest.
     assert state(file) == expected
     append(log, csv(STREAM[45:47], header=""))
     assert watched(file, log, "--save-state")[1]["rows"] == 2
+
+
+@pytest.mark.parametrize("again", [(), ("--from-now",)])
+def test_from_now_on_is_said_once(
+    file: Path, log: Path, again: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if no row came: what comes while nobody watches is taken in by the next, with the same words or without."""
+    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    log.write_text(csv(STREAM[:40]) + "5,")
+    expected = state(file, np.vstack([[5.0, 5.0], STREAM[40:45]]))
+    assert watched(file, log, "-f", "--from-now", "--save-state")[1]["rows"] == 0
+    append(log, "5\n" + csv(STREAM[40:45], header=""))
+    assert watched(file, log, "-f", "--save-state", *again)[1]["rows"] == 6
+    assert state(file) == expected
+
+
+def test_from_now_on_after_a_place_is_lost(file: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which is told, with why."""
+    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    log.write_text(csv(STREAM[:40]))
+    watched(file, log, "--save-state")
+    log.write_text(csv(STREAM[50:55]))
+    result = tocsin("watch", file, log, "-f", "--save-state", "--from-now")
+    assert result.exit_code == 0
+    assert "is no longer the file that was watched up to row 40" in result.stderr
+    assert "and what is there now is left out (--from-now)." in result.stderr
+    assert "Give" not in result.stderr
+    append(log, csv(STREAM[55:57], header=""))
+    assert watched(file, log, "-f", "--save-state")[1]["rows"] == 2
 
 
 def killed(file: Path, log: Path, rows: int) -> None:

@@ -12,8 +12,20 @@ from collections.abc import Callable, Generator, Iterator
 from io import FileIO
 from pathlib import Path
 
-from tocsin._cli.opened import CutError, Mark, Opened
-from tocsin._cli.places import PRINT, SURE, Folder, Place, Sibling, found_again, holds, lost, piece, printed
+from tocsin._cli.opened import CutError, Mark, Opened, unended
+from tocsin._cli.places import (
+    PRINT,
+    SURE,
+    Folder,
+    Place,
+    PlaceLostError,
+    Sibling,
+    found_again,
+    holds,
+    lost,
+    piece,
+    printed,
+)
 from tocsin._cli.reading.lines import LONGEST, OnBad, Source, decoded, refuse, too_long, unfinished
 from tocsin._cli.reading.text import has_names
 from tocsin._common.errors import InputError
@@ -29,7 +41,7 @@ class Followed(Source):
     """The lines of a file and, one after the other, of those that take its name.
 
     place: where to go on.  waits: whether there is more to come at the end.  as_json: whether no line names columns.
-    from_now: leave out the lines that the file has already, but for a header.
+    from_now: leave out the lines that the file has already, but for a header, unless there is a place to go on from.
     on_bad: what to do with lines that are no rows.  tell: where notes go.
     """
 
@@ -45,12 +57,12 @@ class Followed(Source):
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         super().__init__(path)
-        self._waits, self._as_json, self._from_now = waits, as_json, from_now
+        self._waits, self._as_json = waits, as_json
         self._on_bad, self._tell = on_bad, tell
         self._header: str | None = None
         self._known = False
         self._doubts = 0
-        self._file = self._go_on(place) if place is not None else self._open(Path(path))
+        self._file = self._begin(place, from_now)
         self.mark = self._file.mark_here()
         self._lines = self._all()
 
@@ -95,6 +107,34 @@ class Followed(Source):
         except OSError as error:
             raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
 
+    def _begin(self, place: Place | None, from_now: bool) -> Opened:
+        if place is not None:
+            try:
+                return self._go_on(place)
+            except PlaceLostError as error:
+                if not from_now:
+                    raise
+                self._tell(f"{error.why} Rows may have been lost, and what is there now is left out (--from-now).")
+        file = self._open(Path(self.name))
+        while from_now:
+            try:
+                self._leave_out(file)
+                break
+            except CutError:  # just now
+                file.close()
+                file = self._open(Path(self.name))
+        return file
+
+    def _leave_out(self, file: Opened) -> None:
+        """The whole lines that a file has. The first counts for its names."""
+        end, count = file.end_of_lines()
+        while not file.begun and file.offset < end and (fresh := file.read()):
+            for _ in self._whole_lines(file, fresh):
+                if file.begun:
+                    break
+        if file.begun:
+            file.jump(end, count)
+
     def _go_on(self, place: Place) -> Opened:
         folder = Folder(self.name)
         file = found_again(place, folder)
@@ -109,9 +149,13 @@ class Followed(Source):
             return self._open(file.path)
         if not place.begun:
             raise lost(f"The names of columns in {self.name} span several lines.")
+        opened = self._open(file.path, place.offset, place.line)
+        if opened.torn_since:
+            opened.close()
+            raise unended(place.line)
         self._known, self._header = True, place.header
         self.named, self.row = place.header is not None, place.rows
-        return self._open(file.path, place.offset, place.line)
+        return opened
 
     def _next_file(self, file: Opened) -> Opened | None:
         """The one that took the name after this; None while this is the latest."""
@@ -192,13 +236,11 @@ class Followed(Source):
 
     def _until_replaced(self, file: Opened) -> Generator[str, None, Opened | None]:
         """The lines of one file; at its end the file that comes after it, if there is one."""
-        begin = file.end_of_lines() if self._from_now else (0, 0)
-        self._from_now = False
         following: Opened | None = None
         while True:
             fresh = file.read()
             if fresh:
-                yield from self._whole_lines(file, fresh, begin)
+                yield from self._whole_lines(file, fresh)
             elif following is not None:
                 return following
             else:
@@ -210,7 +252,7 @@ class Followed(Source):
                 if following is None:
                     time.sleep(POLL)
 
-    def _whole_lines(self, file: Opened, fresh: bytes, begin: tuple[int, int]) -> Iterator[str]:
+    def _whole_lines(self, file: Opened, fresh: bytes) -> Iterator[str]:
         end = fresh.rfind(b"\n") + 1
         if not end:
             file.rest += fresh
@@ -221,12 +263,6 @@ class Followed(Source):
         whole, file.rest = bytes(file.rest + fresh[:end]), bytearray(fresh[end:])
         for line in _split(whole) if self._waits else whole.splitlines(keepends=True):
             text = self._ended(file, line)
-            if begin[0] >= file.offset and file.begun:
-                # The first line of those that are left out: it counts only for its names.
-                file.jump(*begin)
-                if self.named and text is not None:
-                    yield text
-                return
             if text is not None:
                 yield text
 

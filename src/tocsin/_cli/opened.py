@@ -7,7 +7,7 @@ from io import FileIO
 from pathlib import Path
 from typing import NamedTuple
 
-from tocsin._cli.places import PRINT, lost, piece
+from tocsin._cli.places import PRINT, PlaceLostError, lost, piece
 
 CHUNK = 1 << 16
 
@@ -25,6 +25,11 @@ class Mark(NamedTuple):
 
 class CutError(Exception):
     """The file no longer holds what was read of it."""
+
+
+def unended(line: int) -> PlaceLostError:
+    """Why the rows after a place are not known."""
+    return lost(f"Line {line} was taken in when it was not finished, and it has been since.")
 
 
 class Opened:
@@ -59,13 +64,18 @@ class Opened:
             raise CutError
         fresh = data[known:]
         if self.torn and fresh and fresh[:1] not in (b"\n", b"\r"):
-            raise lost(f"Line {self.line} was taken in when it was not finished, and it has been since.")
+            raise unended(self.line)
         self.torn = self.torn and not fresh
         self.window, self.base = data, self.position - known
         self.head = (self.head + fresh)[:PRINT]
         self.position += len(fresh)
         self.before = data[-PRINT:]
         return fresh
+
+    @property
+    def torn_since(self) -> bool:
+        """Whether the line before the place has gone on since it was taken in."""
+        return self.torn and piece(self._file, self.position, 1) not in (b"", b"\n", b"\r")
 
     def mark_read(self) -> Mark:
         """Where the latest line ended."""
@@ -91,7 +101,7 @@ class Opened:
     def jump(self, offset: int, line: int) -> None:
         """Leave out what comes before."""
         self.offset = self.position = offset
-        self.line, self.rest = line, bytearray()
+        self.line, self.rest, self.skipped = line, bytearray(), 0
         self.before = piece(self._file, max(offset - PRINT, 0), min(PRINT, offset))
         self.head = piece(self._file, 0, min(PRINT, offset))
 

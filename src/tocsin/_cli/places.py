@@ -22,13 +22,17 @@ SURE = 1024
 class PlaceLostError(TocsinError):
     """Whether rows were lost, or which ones are new, cannot be known."""
 
+    why = ""
+
 
 def lost(why: str) -> PlaceLostError:
     """The error, with what can be done."""
-    return PlaceLostError(
+    error = PlaceLostError(
         f"{why} Rows may have been lost, and which are new cannot be known. Give --reread to take in all that is there "
         "now, or --from-now (with --follow) for what comes from now on."
     )
+    error.why = why
+    return error
 
 
 @dataclass(frozen=True)

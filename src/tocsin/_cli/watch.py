@@ -39,7 +39,11 @@ Follow = typer.Option(
     help="At the end of STREAM (.csv or .jsonl) wait for more lines, as tail -F does. Of a file that was rotated the "
     "rest is read, then those that had its name in between, and then the one that has it now.",
 )
-FromNow = typer.Option("--from-now", help="With --follow: leave out the rows that STREAM has already.")
+FromNow = typer.Option(
+    "--from-now",
+    help="With --follow, for the first watch of STREAM: leave out the rows that it has already. Where FILE says up to "
+    "where it was watched, it goes on from there, also with this; only if that place cannot be found again, from now on.",
+)
 Reread = typer.Option(
     "--reread", help="Read STREAM from its beginning, although FILE says that it was watched before, and up to where."
 )
@@ -165,7 +169,7 @@ def command(
         at_the_end.callback(bad.close)
         if bad_rows is not None:
             bad.open()
-        place = None if reread or from_now else kept.place_of(stream)
+        place = None if reread else kept.place_of(stream)
         rows = Rows(stream, place, bad, report.tell, follow=follow, from_now=from_now)
         at_the_end.callback(rows.close)
         report.before = rows.before
