@@ -12,7 +12,7 @@ from collections.abc import Callable, Generator, Iterator
 from io import FileIO
 from pathlib import Path
 
-from tocsin._cli.opened import CutError, Mark, Opened, unended
+from tocsin._cli.opened import CHUNK, CutError, Mark, Opened, unended
 from tocsin._cli.places import (
     PRINT,
     SURE,
@@ -23,6 +23,7 @@ from tocsin._cli.places import (
     found_again,
     holds,
     lost,
+    packs,
     piece,
     printed,
 )
@@ -32,6 +33,12 @@ from tocsin._common.errors import InputError
 
 POLL = 0.2
 """Seconds between looks at a file that has not grown."""
+
+GLANCE = 1.0
+"""Seconds after which it is looked whether a file still has its name, although not all of its lines are read."""
+
+AWAY = 5.0
+"""Seconds without such a look in which a file may have been rotated more than once."""
 
 DOUBTS = 5
 """Looks at a folder in which a file seems to be missing, before it is: it may be on its way to another name."""
@@ -62,6 +69,7 @@ class Followed(Source):
         self._header: str | None = None
         self._known = False
         self._doubts = 0
+        self._looked = time.monotonic()
         self._file = self._begin(place, from_now)
         self.mark = self._file.mark_here()
         self._lines = self._all()
@@ -87,6 +95,8 @@ class Followed(Source):
         )
 
     def next_line(self) -> str:
+        if time.monotonic() - self._looked > GLANCE:
+            self._has_the_name(self._file)
         return next(self._lines)
 
     def close(self) -> None:
@@ -159,23 +169,31 @@ class Followed(Source):
 
     def _next_file(self, file: Opened) -> Opened | None:
         """The one that took the name after this; None while this is the latest."""
-        try:
-            if Path(self.name).stat().st_ino == file.inode:
-                return None
-        except FileNotFoundError:
+        if self._has_the_name(file):
             return None
-        folder = Folder(self.name)
-        own = folder.own
+        folder, here, away = Folder(self.name), self._here(file), time.monotonic() - self._looked
+        own, others = folder.own, folder.others()
         mine = next((other for other in folder.files if other.inode == file.inode), None)
-        if mine is None and own is not None and file.position >= SURE and holds(own.path, self._here(file)):
-            return self._open(own.path, file.offset, file.line)  # the same, written anew
+        if mine is None and file.position >= SURE:
+            if own is not None and holds(own.path, here):
+                return self._open(own.path, file.offset, file.line)  # the same, written anew
+            mine = next((other for other in others if other.size == file.size and holds(other.path, here)), None)
+        if mine is None:
+            mine = next((other for other in others if packs(other.path, file.head, file.size)), None)
         after = folder.after(mine, file.written)
         if after is None:
             self._doubts += 1
             if self._doubts <= DOUBTS:
                 time.sleep(POLL)
                 return self._next_file(file)
-            raise lost(f"{self.name} was rotated more than once, and a file that had its name in between is gone.")
+            raise lost(
+                f"{self.name} was rotated more than once, and one that had its name meanwhile is compressed or gone."
+            )
+        if mine is None and away > AWAY:
+            raise lost(
+                f"{self.name} was not looked at for {away:.0f} s, and the file that had its name is no longer beside "
+                "it: others may have had it in between."
+            )
         self._doubts = 0
         if not after:
             return None
@@ -190,6 +208,16 @@ class Followed(Source):
             return None
         return following
 
+    def _has_the_name(self, file: Opened) -> bool:
+        """Whether this is the latest, or none has taken its name yet."""
+        try:
+            has = Path(self.name).stat().st_ino == file.inode
+        except FileNotFoundError:
+            has = True
+        if has:
+            self._looked = time.monotonic()
+        return has
+
     def _here(self, file: Opened) -> Place:
         head, tail = printed(file.head), printed(file.before)
         return Place(self.name, file.inode, file.position, 0, 0, self._header, True, head, len(file.head), tail, False)
@@ -202,13 +230,20 @@ class Followed(Source):
             for other in folder.others():
                 if holds(other.path, here):
                     return self._copy(other, file)
-        if not file.cut_back:
+        if self._has_rows():
             raise lost(f"{self.name} was cut back and has grown again between two looks, and there is no copy of it.")
         self._tell(
             f"{self.name} was cut back, and there is no copy of it beside it: rows written to it in the last "
             f"{POLL:g} s before that were not seen. It is read from its beginning."
         )
         return self._open(Path(self.name))
+
+    def _has_rows(self) -> bool:
+        """Whether there is more in the file than a header."""
+        with FileIO(self.name) as file:
+            whole, end, _ = piece(file, 0, CHUNK).rpartition(b"\n")
+        found = decoded(whole, first=True).strip()
+        return bool(end) and found not in ("", (self._header or "").strip())
 
     def _copy(self, other: Sibling, file: Opened) -> Opened:
         copy = self._open(other.path, file.position, file.line)
@@ -232,7 +267,7 @@ class Followed(Source):
             if not following.begun and file.rest.strip():
                 self._on_bad(unfinished(self.name, file.line + 1, bytes(file.rest)))
             file.close()
-            self._file = following
+            self._file, self._looked = following, time.monotonic()
 
     def _until_replaced(self, file: Opened) -> Generator[str, None, Opened | None]:
         """The lines of one file; at its end the file that comes after it, if there is one."""

@@ -53,11 +53,10 @@ class Opened:
 
     def read(self) -> bytes:
         """More of it; nothing at its end."""
-        size = os.fstat(self._file.fileno()).st_size
         known = len(self.before)
         data = piece(self._file, self.position - known, known + CHUNK)
         if (
-            size < self.position
+            self.size < self.position
             or data[:known] != self.before
             or piece(self._file, 0, len(self.head)) != self.head
         ):  # fmt: skip
@@ -89,9 +88,9 @@ class Opened:
         return Mark(self.inode, head, self.offset, self.line, self.before, self.offset - len(self.before))
 
     @property
-    def cut_back(self) -> bool:
-        """Whether it is shorter than what was read."""
-        return os.fstat(self._file.fileno()).st_size < self.position
+    def size(self) -> int:
+        """In bytes, now."""
+        return os.fstat(self._file.fileno()).st_size
 
     @property
     def written(self) -> int:

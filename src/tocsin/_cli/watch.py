@@ -42,7 +42,7 @@ Follow = typer.Option(
 FromNow = typer.Option(
     "--from-now",
     help="With --follow, for the first watch of STREAM: leave out the rows that it has already. Where FILE says up to "
-    "where it was watched, it goes on from there, also with this; only if that place cannot be found again, from now on.",
+    "where it was watched, it goes on from there, also with this; if that place cannot be found again, from now on.",
 )
 Reread = typer.Option(
     "--reread", help="Read STREAM from its beginning, although FILE says that it was watched before, and up to where."
@@ -118,8 +118,11 @@ def command(
 
     A state that was saved knows which rows of which file it has seen, also after a rotation or kill -9, so that none is
     taken in twice or left out. Where that cannot be known (a file that was cut back and has grown again, without a copy
-    beside it) the watch ends with status 3; --reread and --from-now say what to do instead. Alarms that were not told
-    when it was killed are told by the next watch, perhaps twice, with the same id.
+    beside it; files that had the name in between and are compressed or gone) the watch ends with status 3; --reread and
+    --from-now say what to do instead. Not seen are rows that were cut off within 0.2 s of being written, and a file
+    that is moved to another folder within seconds of taking the name: let rotated files stay beside STREAM, under names
+    that begin with its own, until the watch has read them. Alarms that were not told when it was killed are told by the
+    next watch, perhaps twice, with the same id.
 
     \b
     Exit status:
