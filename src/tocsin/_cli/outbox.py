@@ -32,7 +32,7 @@ class Outbox:
         return len(self._waiting)
 
     def add(self, alarm: Alarm) -> None:
-        """An alarm rang."""
+        """An alarm rang; `pushed_out` counts those that it, or others before it, left no room for."""
         with self._lock:
             if not self._ways:
                 return

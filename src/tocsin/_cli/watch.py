@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 
 from tocsin._cli import common, reading
-from tocsin._cli.actions import COMMAND_TIMEOUT, MOST_WAITING, TRIES, Actions
+from tocsin._cli.actions import COMMAND_TIMEOUT, TRIES, WAY, Actions
 from tocsin._cli.bad_rows import MOST_IN_A_ROW, WORDS, BadRows
 from tocsin._cli.keeping import EVERY, Keeper, Kept, locked
 from tocsin._cli.ledger import Ledger
 from tocsin._cli.live import View
 from tocsin._cli.opened import Mark
-from tocsin._cli.outbox import Outbox
+from tocsin._cli.outbox import MOST, Outbox
 from tocsin._cli.places import PlaceLostError
 from tocsin._cli.reading import Block
 from tocsin._cli.reading.lines import BadRow
@@ -68,10 +68,10 @@ Live = typer.Option(
 Alarms = typer.Option(metavar="FILE", help="Also append each alarm to FILE, as a line of JSON.")
 OnAlarm = typer.Option(
     metavar="COMMAND|URL",
-    help="For each alarm run a command in the shell, or POST it to an address that begins with http:// or https:// "
-    f"({TRIES} tries, and one more before the next alarm). In the background, one at a time and in order; up to "
-    f"{MOST_WAITING} alarms wait, and further ones are dropped. Failures are told on standard error, and the watch "
-    "goes on.",
+    help="For each alarm run a command in the shell, or POST it to an address that begins with http:// or https://, "
+    "in the background, one at a time and in order. What fails (a status that is not 0, an answer that is not 2xx, a "
+    f"timeout) is tried {TRIES} times, told on standard error, and tried again before each later alarm and, with "
+    f"--save-state, by the next watch: it may be done twice. Up to {MOST:,} alarms wait.",
 )
 Once = typer.Option("--once", help="Stop at the first alarm.")
 SaveState = typer.Option(
@@ -179,11 +179,11 @@ def command(
         if alarms is not None:
             report.log = Ledger(alarms, "--alarms", once=saves)
             at_the_end.callback(report.log.close)
-        ways = {"output": not quiet, "file": alarms is not None, "action": on_alarm is not None}
+        ways = {"output": not quiet, "file": alarms is not None, WAY: on_alarm is not None}
         report.outbox = Outbox([way for way, wanted in ways.items() if wanted], kept.waiting)
         stop = at_the_end.enter_context(stopper())
         if on_alarm is not None:
-            report.actions = Actions(on_alarm, report.tell, lambda alarm: report.outbox.told(alarm, "action"), timeout)
+            report.actions = Actions(on_alarm, report.tell, report.outbox, timeout)
             at_the_end.callback(_finish, report.actions, stop)
         keeper = Keeper(kept, detector, rows, report, save_every)
         as_it_goes = saves and (follow or save_every is not None)
@@ -217,7 +217,8 @@ def command(
             _finish(report.actions, stop)
             keeper.keep()
         report.summary(interrupted=stop.asked, saved_to=file if saves else None, bad_rows=bad.count, kept_in=bad.file)
-        report.leave()
+        _finish(report.actions, stop)
+        report.leave(saved=saves)
     raise typer.Exit(RANG if report.alarms and not exit_zero else 0)
 
 
