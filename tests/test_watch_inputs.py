@@ -114,6 +114,42 @@ def test_an_end_in_mid_number(file: Path) -> None:
     assert Detector.load(file).time == 3
 
 
+@pytest.mark.parametrize("command", ["report", "compare", "check", "fit"])
+def test_an_end_in_mid_number_of_a_table(file: Path, log: Path, tmp_path: Path, command: str) -> None:
+    """It is told and left out whoever reads it, from a pipe; a file that ends so is whole."""
+    rows = {"report": STREAM, "check": STREAM[:5], "compare": STREAM, "fit": REFERENCE}[command]
+    text, page = csv(rows) + "50,2", tmp_path / "page.html"
+    arguments = {
+        "report": ("report", file, "-", "-o", page, "--force"),
+        "check": ("check", file, "--stream", "-"),
+        "compare": ("compare", log, "-"),
+        "fit": ("fit", "-", "-o", tmp_path / "new.tocsin", "--ert", "100", "--window", "5", "--force", "--no-interval"),
+    }[command]
+    log.write_text(csv(REFERENCE))
+    told = f"tocsin: standard input, line {len(rows) + 2}, '50,2', never ended, and is not taken in. If it is whole, "
+    piped, whole = tocsin(*arguments, stdin=text), tocsin(*arguments, stdin=csv(rows))
+    assert piped.stderr.startswith(told)
+    assert (piped.exit_code, page.exists()) == (whole.exit_code, command == "report")
+    assert piped.stderr.partition("\n")[2] == whole.stderr
+    if command == "compare":
+        assert piped.stdout == whole.stdout
+        path = tmp_path / "whole.csv"
+        path.write_text(text)
+        named = [sys.executable, "-m", "tocsin", *map(str, arguments)]
+        with path.open() as opened:
+            redirected = subprocess.run(named, stdin=opened, capture_output=True, text=True, check=False)
+        assert (redirected.stdout, redirected.stderr) == (tocsin("compare", log, path).stdout, "")
+        assert redirected.stdout != whole.stdout
+
+
+def test_json_shows_that_it_is_whole(file: Path) -> None:
+    """A last object needs no newline; half of one is no row."""
+    rows = '{"x": 1, "y": 2}\n{"x": 1, "y": 2}'
+    assert watched(file, "-", stdin=rows)[1]["rows"] == 2
+    summary = watched(file, "-", stdin=rows[:-1])[1]
+    assert (summary["rows"], summary["bad_rows"]) == (1, 1)
+
+
 def test_standard_input_that_is_closed(file: Path) -> None:
     """A line that says so."""
     command = ["sh", "-c", '"$0" -m tocsin watch "$1" - <&-', sys.executable, str(file)]

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tocsin._cli.reading.fields import BadValueError, is_word, table_of
-from tocsin._cli.reading.lines import BadRow, OnBad, Source, StandardInput, refuse
+from tocsin._cli.reading.lines import BadRow, OnBad, Source, StandardInput, refuse, tell_of_the_last
 from tocsin._cli.reading.selection import Selection, listed
 from tocsin._common.errors import InputError, Option
 from tocsin._data.tables import Table, numbered
@@ -75,8 +75,8 @@ def from_lines(name: str, lines: Iterable[str], selection: Selection, size: int)
 
 
 def from_standard_input(name: str, selection: Selection, size: int) -> Iterator[Table]:
-    """Rows as they arrive."""
-    return (block.table for block in from_source(StandardInput(name), selection, size))
+    """Rows as they arrive; without a last line that never ended, which is told."""
+    return (block.table for block in from_source(StandardInput(name, tell_of_the_last), selection, size))
 
 
 def from_csv(path: str, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
