@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -11,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from tocsin._cli.outbox import MOST as MOST_WAITING
-from tocsin._cli.outbox import Outbox
+from tocsin._cli.outbox import WAYS, Outbox
 from tocsin._cli.places import PRINT, Place
 from tocsin._cli.rows import Rows
 from tocsin._cli.telling import Report
@@ -19,7 +21,7 @@ from tocsin._common.errors import InputError, StorageError
 from tocsin._detector import storage
 from tocsin._detector.base import content_of
 from tocsin._detector.detector import Detector
-from tocsin._detector.schema import Many, Maybe, Record, Whole, must, text, truth
+from tocsin._detector.schema import Choice, Many, Maybe, Number, Record, Whole, must, plain, text, truth
 
 MOST_PLACES = 16
 """Streams whose places are kept: the latest."""
@@ -34,6 +36,12 @@ KEY = "source"
 """Under which a file holds it, beside the detector, which knows nothing of it."""
 
 
+def _written(value: object, at: str) -> None:
+    """A text that a file can hold."""
+    text(value, at)
+    must(not re.search("[\ud800-\udfff]", str(value)), at, value, "a text of whole characters")
+
+
 PLACE = Record(
     {
         "path": text,
@@ -41,7 +49,7 @@ PLACE = Record(
         "offset": Whole(),
         "line": Whole(),
         "rows": Whole(),
-        "header": Maybe(text),
+        "header": Maybe(_written),
         "begun": truth,
         "head": text,
         "known": Whole(most=PRINT),
@@ -51,15 +59,32 @@ PLACE = Record(
 )
 
 
-def _an_alarm(value: object, at: str) -> None:
-    """It is told as it is; its name must be one."""
-    must(isinstance(value, dict) and isinstance(value.get("id"), str), at, value, "an alarm with an id")
+ANY_NUMBER = Number(-math.inf, math.inf, nan=True)
 
+ALARM = Record(
+    {
+        "event": Choice(("alarm",)),
+        "id": text,
+        "detector": text,
+        "stream": text,
+        "timestamp": text,
+        "row": Whole(),
+        "run_length": Whole(),
+        "statistic": ANY_NUMBER,
+        "threshold": ANY_NUMBER,
+        "rarity": Maybe(ANY_NUMBER),
+        "channel": Maybe(Record({"statistic": text, "window": Maybe(Whole()), "width": Maybe(ANY_NUMBER)})),
+        "text": text,
+        "explanation": plain,
+    },
+    optional=frozenset({"explanation"}),
+)
+"""What `Report.alarm` makes. It is told as it is."""
 
 SOURCE = Record(
     {
         "places": Many(PLACE, most=MOST_PLACES),
-        "waiting": Many(Record({"alarm": _an_alarm, "ways": Many(text)}), most=MOST_WAITING),
+        "waiting": Many(Record({"alarm": ALARM, "ways": Many(Choice(WAYS), distinct=True)}), most=MOST_WAITING),
     }
 )
 

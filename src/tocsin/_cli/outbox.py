@@ -9,6 +9,9 @@ from typing import Any
 Alarm = dict[str, Any]
 """An object for JSON, with an 'id' that it keeps however often it is told."""
 
+WAYS = ("output", "file", "action")
+"""How alarms are told: on standard output, in a file, and by what they set off."""
+
 MOST = 1000
 """Alarms kept; those that ring when so many wait push out the oldest."""
 
