@@ -21,7 +21,9 @@ from typer.testing import CliRunner, Result
 
 from tocsin import Detector
 from tocsin._cli import actions, app, bad_rows, following
+from tocsin._common.errors import InputError
 from tocsin._compute.arrays import Float64Array
+from tocsin._data.tables import Table
 
 PATIENCE = 60.0
 ERT = 300
@@ -139,6 +141,47 @@ def test_bad_rows_are_left_out(file: Path, tmp_path: Path, source: str, kept: bo
     for row, text, reason in zip(found, BAD.values(), REASONS, strict=True):
         assert (reason in row["reason"], row["text"]) == (True, text.rstrip())
     assert len({row["id"] for row in found}) == len(BAD)
+
+
+def refuse_large_values(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a detector with a function of its user's may."""
+    step = getattr(Detector, method)
+
+    def refuse(self: Detector, table: Table) -> object:
+        if (table.columns["1" if "1" in table.columns else "x"].data > 1e300).any():
+            raise InputError("1e+306 is too much.")
+        return step(self, table)
+
+    monkeypatch.setattr(Detector, method, refuse)
+
+
+@pytest.mark.parametrize("source", ["s.csv", "s.jsonl", "s.npy", "-", "-f"])
+def test_rows_that_the_detector_refuses(
+    file: Path, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They could be read, and are kept as they stood there."""
+    rows, quarantine, place = STREAM[:30].copy(), tmp_path / "bad.jsonl", 17
+    rows[place] = (1e306, 2.0)
+    name = {"-": "s.csv", "-f": "s.csv"}.get(source, source)
+    text, line = csv(rows), place + 2
+    if name == "s.npy":
+        np.save(tmp_path / name, rows)
+        line = place + 1
+    elif name == "s.jsonl":
+        text, line = "".join(f"{json.dumps(row)}\n" for row in rows.tolist()), place + 1
+    (tmp_path / "s.csv").write_text(text)
+    (tmp_path / "s.jsonl").write_text(text)
+    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    for method in ("update", "update_until_alarm"):
+        refuse_large_values(method, monkeypatch)
+    stream = "-" if source == "-" else tmp_path / name
+    options = ("-f",) if source == "-f" else ()
+    result = tocsin("watch", file, stream, "--json", "--bad-rows", quarantine, *options, stdin=text)
+    assert events(result.stdout)[-1]["rows"] == len(rows) - 1
+    (row,) = events(quarantine.read_text())
+    assert (row["line"], "1e+306" in row["reason"]) == (line, True)
+    wanted = {"s.jsonl": "[1e+306, 2.0]", "s.npy": "1e+306,2"}.get(name, "1e+306,2.0")
+    assert row["text"] == wanted
 
 
 def test_bad_rows_in_words(file: Path, tmp_path: Path) -> None:

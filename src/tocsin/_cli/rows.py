@@ -72,7 +72,7 @@ class Rows:
         ):
             done = sum(self._was_taken(mark) for mark in block.marks) if self._skipped else 0
             if done < len(block.table):
-                yield Block(block.table[done:], block.marks[done:]) if done else block
+                yield block.without(done)
 
     def place(self, rows: int) -> Place | None:
         """Where it is now, after so many rows of this watch; None if that cannot be told."""

@@ -15,7 +15,6 @@ from tocsin._cli.bad_rows import MOST_IN_A_ROW, WORDS, BadRows
 from tocsin._cli.keeping import EVERY, Keeper, Kept, locked
 from tocsin._cli.ledger import Ledger
 from tocsin._cli.live import View
-from tocsin._cli.opened import Mark
 from tocsin._cli.outbox import MOST, Outbox
 from tocsin._cli.places import PlaceLostError
 from tocsin._cli.reading import Block
@@ -254,8 +253,7 @@ def _one_by_one(
         try:
             report.saw_one(detector.update(block.table[position : position + 1]))
         except InputError as own:
-            mark = block.marks[position]
-            bad(BadRow(_line(mark, report.row + 1), "", own, mark))
+            bad(BadRow(*block.line(position), own, block.marks[position]))
             return position + 1
         bad.good()
         position += 1
@@ -263,13 +261,6 @@ def _one_by_one(
         if detector.alarm is not None:
             return position
     raise error
-
-
-def _line(mark: object, otherwise: int) -> int:
-    """The number of a row's line, or of the row in a file that has no lines."""
-    if isinstance(mark, Mark):
-        return mark.line
-    return mark if isinstance(mark, int) else otherwise
 
 
 def _must_make_sense(stream: str, *, follow: bool, from_now: bool, reread: bool) -> None:

@@ -33,10 +33,30 @@ class Row(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Rows, and where each ends."""
+    """Rows, and where each ends: its mark, which is its number in files that have no lines.
+
+    lines: the number and the text of each one's line, if they were lines.
+    """
 
     table: Table
     marks: Sequence[object]
+    lines: Sequence[tuple[int, str]] = ()
+
+    def line(self, i: int) -> tuple[int, str]:
+        """The number of a row's line, and what stood there; or its own number, and what would have."""
+        if self.lines:
+            return self.lines[i]
+        mark = self.marks[i]
+        return mark if isinstance(mark, int) else 0, in_words(self.table[i : i + 1])
+
+    def without(self, count: int) -> Block:
+        """The rows after the first ones."""
+        return Block(self.table[count:], self.marks[count:], self.lines[count:])
+
+
+def in_words(row: Table) -> str:
+    """A row that was no line, as one."""
+    return ",".join(values.as_strings()[0] or "" for _, values in row)
 
 
 def from_source(source: Source, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
@@ -266,7 +286,7 @@ def _blocks(name: str, group: list[Row], selection: Selection, on_bad: OnBad) ->
             if good:
                 table = table_of(group[0].names, [row.fields for row in group[:good]], selection, at)
         if good:
-            yield Block(table, [row.mark for row in group[:good]])
+            yield Block(table, [row.mark for row in group[:good]], [(row.line, row.text) for row in group[:good]])
         if good < len(group):
             bad = group[good]
             on_bad(BadRow(bad.line, bad.text, trouble, bad.mark))
