@@ -423,6 +423,20 @@ def test_a_kill_before_anything_is_told_and_a_copy(
     assert state(file) == whole
 
 
+def test_a_lock_that_is_a_link(file: Path, log: Path, tmp_path: Path) -> None:
+    """It is not followed: nothing is made where it points to, and the watch says what is in its way."""
+    log.write_text(csv(STREAM[:5]))
+    lock, elsewhere = tmp_path / ".d.tocsin.lock", tmp_path / "elsewhere"
+    lock.symlink_to(elsewhere)
+    result = tocsin("watch", file, log, "--save-state")
+    assert (result.exit_code, f"Cannot make {lock}" in result.stderr, elsewhere.exists()) == (2, True, False)
+    assert "If it is a link or a folder, remove it" in result.stderr
+    lock.unlink()
+    lock.touch()  # a watch that was killed leaves it there, and the next one removes it
+    assert tocsin("watch", file, log, "--save-state").exit_code == 0
+    assert not lock.exists()
+
+
 def test_saves_on_the_way(file: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some time after the last one; a watch that is killed later takes in again what came since, and nothing else."""
     monkeypatch.setattr(keeping, "EVERY", 0.0)

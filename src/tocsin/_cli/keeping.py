@@ -158,6 +158,13 @@ class Keeper:
             self._report.tell(f"tocsin: The state is not saved, and is tried again: {error}")
 
 
+def _has_the_name(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
+
+
 @contextmanager
 def locked(file: Path) -> Iterator[None]:
     """Refuse if another watch keeps its state in this file: one of them would undo what the other wrote."""
@@ -169,10 +176,17 @@ def locked(file: Path) -> Iterator[None]:
     target = file.resolve()
     path = target.with_name(f".{target.name}.lock")
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        except OSError as error:
+            raise InputError(
+                f"Cannot make {path}, by which one watch at a time keeps its state in {file}: "
+                f"{error.strerror or error}. If it is a link or a folder, remove it; else give a copy of the file, in a "
+                "folder that may be written to."
+            ) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
+            if _has_the_name(descriptor, path):
                 break
         except BlockingIOError:
             os.close(descriptor)
