@@ -432,6 +432,11 @@ def test_a_lock_that_is_a_link(file: Path, log: Path, tmp_path: Path) -> None:
     assert (result.exit_code, f"Cannot make {lock}" in result.stderr, elsewhere.exists()) == (2, True, False)
     assert "If it is a link or a folder, remove it" in result.stderr
     lock.unlink()
+    before = file.read_bytes()
+    with keeping.locked(file):
+        second = tocsin("watch", file, log, "--save-state")
+    assert (second.exit_code, "Another watch keeps its state" in second.stderr) == (2, True)
+    assert file.read_bytes() == before
     lock.touch()  # a watch that was killed leaves it there, and the next one removes it
     assert tocsin("watch", file, log, "--save-state").exit_code == 0
     assert not lock.exists()

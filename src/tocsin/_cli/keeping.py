@@ -181,8 +181,8 @@ def locked(file: Path) -> Iterator[None]:
         except OSError as error:
             raise InputError(
                 f"Cannot make {path}, by which one watch at a time keeps its state in {file}: "
-                f"{error.strerror or error}. If it is a link or a folder, remove it; else give a copy of the file, in a "
-                "folder that may be written to."
+                f"{error.strerror or error}. If it is a link or a folder, remove it; else put the file into a folder "
+                "that may be written to."
             ) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
