@@ -230,7 +230,7 @@ class Followed(Source):
             for other in folder.others():
                 if holds(other.path, here):
                     return self._copy(other, file)
-        if self._has_rows():
+        if self._has_rows(file):
             raise lost(f"{self.name} was cut back and has grown again between two looks, and there is no copy of it.")
         self._tell(
             f"{self.name} was cut back, and there is no copy of it beside it: rows written to it in the last "
@@ -238,10 +238,9 @@ class Followed(Source):
         )
         return self._open(Path(self.name))
 
-    def _has_rows(self) -> bool:
-        """Whether there is more in the file than a header."""
-        with FileIO(self.name) as file:
-            whole, end, _ = piece(file, 0, CHUNK).rpartition(b"\n")
+    def _has_rows(self, file: Opened) -> bool:
+        """Whether there is more in a file than a header."""
+        whole, end, _ = file.beginning(CHUNK).rpartition(b"\n")
         found = decoded(whole, first=True).strip()
         return bool(end) and found not in ("", (self._header or "").strip())
 

@@ -80,9 +80,13 @@ class Opened:
         """Where the latest line ended."""
         return Mark(self.inode, self.head, self.offset, self.line, self.window, self.base)
 
+    def beginning(self, size: int) -> bytes:
+        """Its first bytes, read or not."""
+        return piece(self._file, 0, size)
+
     def mark_here(self) -> Mark:
         """Where it is before any line is read. What is there already tells it from files that come after it."""
-        head = self.head or piece(self._file, 0, PRINT)
+        head = self.head or self.beginning(PRINT)
         if not self.head and not head.partition(b"\n")[2].strip():
             head = b""  # perhaps a header, as any other file may have
         return Mark(self.inode, head, self.offset, self.line, self.before, self.offset - len(self.before))
