@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator
-from io import FileIO
 from pathlib import Path
 
 from tocsin._cli.opened import CHUNK, CutError, Mark, Opened, unended
@@ -20,11 +19,11 @@ from tocsin._cli.places import (
     Place,
     PlaceLostError,
     Sibling,
+    begins_alike,
     found_again,
     holds,
     lost,
     packs,
-    piece,
     printed,
 )
 from tocsin._cli.reading.lines import LONGEST, OnBad, Source, decoded, refuse, too_long, unfinished
@@ -149,7 +148,7 @@ class Followed(Source):
         folder = Folder(self.name)
         file = found_again(place, folder)
         if file is None:
-            if self._waits or not place.whole or folder.own is None or _begins_alike(folder.own, place):
+            if self._waits or not place.whole or folder.own is None or begins_alike(folder.own.path, place):
                 raise lost(
                     f"{self.name} is no longer the file that was watched up to row {place.rows}, or was cut back, and "
                     "neither that file nor a copy of it is beside it."
@@ -347,13 +346,3 @@ class Followed(Source):
 
 def _split(whole: bytes) -> list[bytes]:
     return [line + b"\n" for line in whole.split(b"\n")[:-1]]
-
-
-def _begins_alike(file: Sibling, place: Place) -> bool:
-    """Whether a file has the beginning of another, though not the rest of what was read."""
-    try:
-        with FileIO(file.path) as opened:
-            head = piece(opened, 0, place.known)
-    except OSError:
-        return False
-    return 0 < place.known == len(head) and printed(head) == place.head

@@ -175,6 +175,16 @@ def holds(path: Path, place: Place) -> bool:
         return False
 
 
+def begins_alike(path: Path, place: Place) -> bool:
+    """Whether a file has the beginning of the one that a place is in, though not the rest of what was read."""
+    try:
+        with FileIO(path) as file:
+            head = piece(file, 0, place.known)
+    except OSError:
+        return False
+    return 0 < place.known == len(head) and printed(head) == place.head
+
+
 def packs(path: Path, head: bytes, size: int) -> bool:
     """Whether a file is one of this size that begins so, compressed."""
     try:
