@@ -352,7 +352,9 @@ def _compared(it: Trial, detector: Path, rows: Float64Array) -> Tally:
     tally = Tally(tries=1)
     if LOST in it.statuses:
         return Tally(tries=1, refused=1)
-    tally.crashed = int("Traceback" in (it.folder / "errors").read_text())
+    # Ctrl-C while modules are imported ends a watch as it does any program of Python's.
+    tracebacks = (it.folder / "errors").read_text().split("Traceback (most recent call last)")[1:]
+    tally.crashed = int(any("\nKeyboardInterrupt" not in own for own in tracebacks))
     expected = Detector.load(detector)
     ringing = [int(i) + 1 for i in np.flatnonzero(expected.update_many(rows).alarm)]
     found = Detector.load(it.folder / "d.tocsin")
