@@ -134,6 +134,7 @@ class Trial:
     process: subprocess.Popen[bytes] | None = None
     statuses: list[int] = field(default_factory=list)
     rotations: int = 0
+    found: int = 0
 
     def __post_init__(self) -> None:
         self.log = self.folder / "log.csv"
@@ -143,6 +144,7 @@ class Trial:
 
     def start(self, *, follow: bool = True) -> None:
         """Watch, in a process of its own."""
+        self.found = (self.folder / "d.tocsin").stat().st_mtime_ns
         how = ["--follow", "--save-every", str(EVERY)] if follow else ["--save-every", str(LONG_EVERY)]
         options = [*how, "--alarms", str(self.folder / "alarms.jsonl"), "--quiet"]
         command = [sys.executable, "-m", "tocsin", "watch", str(self.folder / "d.tocsin"), str(self.log), *options]
@@ -158,7 +160,10 @@ class Trial:
 
     def ask(self) -> None:
         """Ask it to end, by one of the signals for that."""
-        self.end(ASKS[int(self.rng.integers(len(ASKS)))])
+        number = ASKS[int(self.rng.integers(len(ASKS)))]
+        if number == signal.SIGINT:
+            self.wait(self.listens)  # before that, while modules are imported, Ctrl-C is Python's to take or to lose
+        self.end(number)
 
     def stop(self) -> None:
         """Let it stand still."""
@@ -176,6 +181,10 @@ class Trial:
 
         place = Kept(self.folder / "d.tocsin").place_of(str(self.log))
         return 0 if place is None else place.rows
+
+    def listens(self) -> bool:
+        """Whether it has saved, which it does when it begins."""
+        return (self.folder / "d.tocsin").stat().st_mtime_ns != self.found
 
     def has_place(self) -> bool:
         """Whether the state knows of the stream, though of no row perhaps."""
@@ -352,9 +361,7 @@ def _compared(it: Trial, detector: Path, rows: Float64Array) -> Tally:
     tally = Tally(tries=1)
     if LOST in it.statuses:
         return Tally(tries=1, refused=1)
-    # Ctrl-C while modules are imported ends a watch as it does any program of Python's.
-    tracebacks = (it.folder / "errors").read_text().split("Traceback (most recent call last)")[1:]
-    tally.crashed = int(any("\nKeyboardInterrupt" not in own for own in tracebacks))
+    tally.crashed = int("Traceback" in (it.folder / "errors").read_text())
     expected = Detector.load(detector)
     ringing = [int(i) + 1 for i in np.flatnonzero(expected.update_many(rows).alarm)]
     found = Detector.load(it.folder / "d.tocsin")
