@@ -28,6 +28,7 @@ from typing import Any, Literal
 from zlib import crc32
 
 import numpy as np
+from typer.testing import CliRunner
 
 from benchmarks.hostile_tries import Broken, Try
 from tocsin import (
@@ -43,6 +44,8 @@ from tocsin import (
     MeanShift,
     TocsinError,
 )
+from tocsin._cli import actions, app
+from tocsin._common.errors import InputError
 from tocsin._compute.arrays import Array, Float64Array
 from tocsin.baselines import LSDDInc, ScanB
 from tocsin.representations import PCA
@@ -115,6 +118,9 @@ DETECTORS: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {
     "PCA": ({"preprocess": PCA(1)}, rows),
 }
 BANKS: dict[str, Literal["warm", "cold"]] = {"bank": "warm", "cold bank": "cold"}
+WATCHED, MORE_WATCHED = "watched", 4
+"""A file that a watch has saved, and how much more often than others it is altered."""
+
 FUNCTIONS: dict[str, Any] = {"function": Custom(medians), "kernel": MMD(letters)}
 BASELINES: dict[str, type[Any]] = {"ScanB": ScanB, "LSDDInc": LSDDInc}
 
@@ -141,6 +147,11 @@ def prepare(folder: Path) -> None:
         own = kind(60, window=5, seed=1).fit(rows(0, 200))
         own.update_many(rows(1, 7))
         own.save(folder / f"{name}.tocsin")
+    watched = folder / f"{WATCHED}.tocsin"
+    Detector.load(folder / "windows.tocsin").save(watched)
+    np.savetxt(folder / "stream.csv", np.concatenate([rows(1, 20), rows(2, 20, 4.0)]), delimiter=",")
+    # With alarms that nobody could be told, and a place in the middle of the stream.
+    _watch(watched, "--once", "--alarms", "/dev/full", "--on-alarm", "false")
     fleet = Fleet(Detector.load(folder / "windows.tocsin"))
     step = fleet.step(["a", "b"], [None, None], rows(1, 80, 0.5), np.arange(80) % 2, np.arange(80))
     for key, state in zip("ab", step.states, strict=True):
@@ -149,6 +160,7 @@ def prepare(folder: Path) -> None:
 
 def ready(folder: Path) -> None:
     """Use every file as it is, so that code is compiled and imported."""
+    actions.BACKOFF = 0.001
     for path in sorted(folder.glob("*.tocsin")):
         use(path, path.stem)
     _use_state(folder, "a", (folder / "a.state").read_bytes())
@@ -160,6 +172,7 @@ def attempt(folder: Path, seed: int, number: int) -> Try:
     rng = np.random.default_rng([seed, number])
     kind = str(rng.choice([*ALTERATIONS, "raw", "state"]))
     grounds = sorted(folder.glob("*.tocsin"))
+    grounds += [folder / f"{WATCHED}.tocsin"] * MORE_WATCHED
     ground, target = grounds[int(rng.integers(len(grounds)))], folder / "altered"
     if kind == "state":
         key = str(rng.choice(["a", "b"]))
@@ -176,6 +189,9 @@ def attempt(folder: Path, seed: int, number: int) -> Try:
 def use(path: Path, name: str) -> None:
     """Load a file, and do with it all that a detector does."""
     what = name.removesuffix(", alarm")
+    if what == WATCHED:
+        _watch(path, "--json", "--alarms", str(path.with_suffix(".jsonl")), "--on-alarm", "true")
+        return
     if "bank" in what:
         bank = DetectorBank.load(path)
         for stream in range(2, 4):
@@ -205,6 +221,17 @@ def use(path: Path, name: str) -> None:
     detector.save(path.with_suffix(".again"))
     if law is rows:
         _allowed(lambda: _step_of_a_bank(detector))
+
+
+def _watch(path: Path, *options: str) -> None:
+    """As the command does: it goes on where it was, and tells what could not be told."""
+    stream = str(path.parent / "stream.csv")
+    done = CliRunner().invoke(app, ["watch", str(path), stream, "--save-state", "--exit-zero", *options])
+    if isinstance(done.exception, SystemExit) or done.exception is None:
+        if done.exit_code:
+            raise InputError(done.stderr)
+        return
+    raise done.exception
 
 
 def _allowed(call: Callable[[], object]) -> None:

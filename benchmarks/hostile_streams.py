@@ -1,13 +1,16 @@
-"""What `tocsin watch` loses or doubles when it is killed and its file is rotated.
+"""What `tocsin watch` loses or doubles when it is killed, ended or stopped and its file is rotated.
 
-A writer appends rows, rotates the file and kills the watch (kill -9) at moments chosen at random; each try ends as one
-uninterrupted watch of all rows would, or in the exit status that says that this cannot be known. What is compared are
-the rows that the detector took in and the alarms that were written.
+A writer appends rows, rotates the file and kills the watch (kill -9, or a signal that asks it to end) at moments chosen
+at random; each try ends as one uninterrupted watch of all rows would, or, where nobody could know what is missing, in
+the exit status that says so. What is compared are the rows that the detector took in, the alarms that were written, and
+the statistics of the rows that come next.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -32,6 +35,15 @@ seconds within which it must have seen all."""
 
 ROTATIONS = ("none", "rename", "rename twice", "dated", "copy and truncate", "copy and truncate twice", "put aside")
 KILLS = {"none": 0, "one": 1, "three": 3}
+ASKS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+ASKED = ("none", "rename", "copy and truncate")
+STOPPED = (
+    "rename", "dated", "dated, oldest gone", "compress", "compress twice", "compress later", "compress later twice",
+    "move away", "move away twice",
+)  # fmt: skip
+SHORT_STOP, LONG_STOP = 0.5, 6.0
+"""Seconds that a watch is stopped; and longer than it may be without a look at a file that is no longer there."""
+
 PIECES = 24
 """In which a stream is written."""
 
@@ -45,16 +57,34 @@ END = "end\n"
 """A line that is no row, after the last: once it is kept as such, all rows before it were taken in."""
 
 ALL_THERE = "all there"
+AT_ONCE_KILLED = "at once"
+"""A watch that is killed as soon as it has a place, before a row is known to be taken in."""
 
 ONE_LINE: Callable[[], object] = lambda: None  # noqa: E731
 
+CUT = ("cut back and regrown", "cut back and regrown to less")
+
 SCENARIOS = [
     *(f"{rotation}, kills: {kill}" for rotation in ROTATIONS for kill in KILLS),
-    "cut back and regrown, kills: none",
+    *(f"{rotation}, kills: at once" for rotation in ("rename", "dated", "copy and truncate")),
+    *(f"{rotation}, asked to end: three" for rotation in ASKED),
+    *(f"{rotation}, stopped" for rotation in STOPPED),
+    "compress, kills: none",
+    "move away, kills: none",
+    *(f"{cut}, kills: none" for cut in CUT),
     "cut back and regrown, kills: one",
     "all there, kills: one",
     "all there, kills: three",
 ]
+
+UNKNOWABLE = {
+    *(scenario for scenario in SCENARIOS if scenario.startswith(CUT)),
+    "compress twice, stopped",
+    "dated, oldest gone, stopped",
+    "move away, stopped",
+    "move away twice, stopped",
+}
+"""Where a watch cannot know what is missing, and is right to say so. Anywhere else it must not."""
 
 
 @dataclass
@@ -63,6 +93,7 @@ class Tally:
 
     tries: int = 0
     refused: int = 0
+    crashed: int = 0
     rows_lost: int = 0
     rows_doubled: int = 0
     alarms_lost: int = 0
@@ -103,6 +134,7 @@ class Trial:
     process: subprocess.Popen[bytes] | None = None
     statuses: list[int] = field(default_factory=list)
     rotations: int = 0
+    found: int = 0
 
     def __post_init__(self) -> None:
         self.log = self.folder / "log.csv"
@@ -112,6 +144,7 @@ class Trial:
 
     def start(self, *, follow: bool = True) -> None:
         """Watch, in a process of its own."""
+        self.found = (self.folder / "d.tocsin").stat().st_mtime_ns
         how = ["--follow", "--save-every", str(EVERY)] if follow else ["--save-every", str(LONG_EVERY)]
         options = [*how, "--alarms", str(self.folder / "alarms.jsonl"), "--quiet"]
         command = [sys.executable, "-m", "tocsin", "watch", str(self.folder / "d.tocsin"), str(self.log), *options]
@@ -125,12 +158,39 @@ class Trial:
             self.statuses.append(self.process.wait(PATIENCE))
             self.process = None
 
+    def ask(self) -> None:
+        """Ask it to end, by one of the signals for that."""
+        number = ASKS[int(self.rng.integers(len(ASKS)))]
+        if number == signal.SIGINT:
+            self.wait(self.listens)  # before that, while modules are imported, Ctrl-C is Python's to take or to lose
+        self.end(number)
+
+    def stop(self) -> None:
+        """Let it stand still."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGSTOP)
+
+    def go_on(self) -> None:
+        """And go on."""
+        if self.process is not None:
+            self.process.send_signal(signal.SIGCONT)
+
     def saved(self) -> int:
         """Rows that the state knows of."""
         from tocsin._cli.keeping import Kept
 
         place = Kept(self.folder / "d.tocsin").place_of(str(self.log))
         return 0 if place is None else place.rows
+
+    def listens(self) -> bool:
+        """Whether it has saved, which it does when it begins."""
+        return (self.folder / "d.tocsin").stat().st_mtime_ns != self.found
+
+    def has_place(self) -> bool:
+        """Whether the state knows of the stream, though of no row perhaps."""
+        from tocsin._cli.keeping import Kept
+
+        return Kept(self.folder / "d.tocsin").place_of(str(self.log)) is not None
 
     def has_begun(self) -> bool:
         """Whether some rows are known to be seen."""
@@ -159,14 +219,22 @@ class Trial:
     def rotate(self, how: str) -> None:
         """Give the name to another file."""
         self.rotations += 1
-        old = sorted(self.folder.glob("log.csv.[0-9]*"), reverse=True)
-        if how in ("rename", "rename twice", "copy and truncate", "copy and truncate twice"):
-            for file in old:
-                file.rename(self.folder / f"log.csv.{int(file.suffix[1:]) + 1}")
-        if how.startswith("rename"):
+        how = how.removesuffix(" twice")
+        if how in ("rename", "copy and truncate", "compress", "compress later"):
+            for file in sorted(self.folder.glob("log.csv.[0-9]*"), reverse=True):
+                number, _, ending = file.name.removeprefix("log.csv.").partition(".")
+                file.rename(self.folder / f"log.csv.{int(number) + 1}{ending and '.'}{ending}")
+        if how in ("rename", "compress", "compress later"):
             self.log.rename(self.folder / "log.csv.1")
-        elif how == "dated":
+            if how != "rename":
+                _compress(self.folder / ("log.csv.1" if how == "compress" else "log.csv.2"))
+        elif how == "move away":
+            (self.folder / "old").mkdir(exist_ok=True)
+            self.log.rename(self.folder / "old" / f"log.csv.{self.rotations}")
+        elif how.startswith("dated"):
             self.log.rename(self.folder / f"log.csv-2024{self.rotations:04d}")
+            if how == "dated, oldest gone" and self.rotations > 1:
+                (self.folder / f"log.csv-2024{self.rotations - 1:04d}").unlink()
         elif how.startswith("copy"):
             shutil.copy(self.log, self.folder / "log.csv.1")
         elif how == "put aside":
@@ -174,9 +242,23 @@ class Trial:
         self.log.write_text("x,y\n")
 
 
+def _compress(file: Path) -> None:
+    """As gzip does, which keeps the time."""
+    if file.exists():
+        seen = file.stat()
+        packed = file.with_name(f"{file.name}.gz")
+        packed.write_bytes(gzip.compress(file.read_bytes()))
+        os.utime(packed, ns=(seen.st_atime_ns, seen.st_mtime_ns))
+        file.unlink()
+
+
 def trial(scenario: str, seed: int, detector: Path, pieces: int = PIECES) -> Tally:
     """One try, compared with one uninterrupted run."""
-    rotation, _, kill = scenario.partition(", kills: ")
+    rotation, kill = scenario, ""
+    for how, word in ((", kills: ", ""), (", asked to end: ", "asked "), (", stopped", "stopped")):
+        if how in scenario:
+            rotation, _, kill = scenario.partition(how)
+            kill = word + kill
     rng = np.random.default_rng(seed)
     rows = stream(seed, LONG if rotation == ALL_THERE else ROWS)
     with tempfile.TemporaryDirectory() as name:
@@ -189,7 +271,8 @@ def trial(scenario: str, seed: int, detector: Path, pieces: int = PIECES) -> Tal
         try:
             it.write("".join(lines(rows[:EVERY])))
             it.start()
-            it.wait(it.has_begun)  # what was rotated away before anyone watched is nobody's loss
+            # What was rotated away before anyone watched is nobody's loss.
+            it.wait(it.has_place if kill == AT_ONCE_KILLED else it.has_begun)
             for step in steps:
                 step()
                 if it.process is not None and it.process.poll() is not None:
@@ -230,15 +313,34 @@ def _steps(it: Trial, rotation: str, kill: str, texts: list[str], pieces: int) -
         for place in it.rng.choice(np.arange(4, len(ends) - 2), count, replace=False).tolist():
             events.setdefault(int(place), []).extend(what)
 
+    rotate = partial(it.rotate, rotation)
     if rotation == "cut back and regrown":
         at(1, partial(it.log.write_text, "x,y\n" + text[: len(text) // 2] * 2))
+    elif rotation == "cut back and regrown to less":
+        at(1, ONE_LINE, partial(it.log.write_text, "x,y\n" + texts[0]))
+    elif kill == "stopped":
+        often: list[Callable[[], object]] = [rotate, ONE_LINE] * (2 if rotation.endswith(("twice", "gone")) else 1)
+        pause = LONG_STOP if rotation.startswith("move away") else SHORT_STOP
+        at(1, it.stop, ONE_LINE, *often, partial(time.sleep, pause), it.go_on)
     elif rotation.endswith("twice"):
-        at(1, partial(it.rotate, rotation), ONE_LINE, partial(it.rotate, rotation))
-    elif rotation != "none":
-        at(3, partial(it.rotate, rotation))
-    at(KILLS[kill], partial(it.end, signal.SIGKILL), it.start)
+        at(1, rotate, ONE_LINE, rotate)
+    elif rotation != "none" and kill != AT_ONCE_KILLED:
+        # Of several that are moved away or compressed between two looks, only the first can be read.
+        at(1 if rotation in ("move away", "compress") else 3, rotate)
+    if kill.startswith("asked"):
+        at(KILLS[kill.split()[-1]], it.ask, it.start)
+    elif kill in KILLS:
+        at(KILLS[kill], partial(it.end, signal.SIGKILL), it.start)
     done = 0
+    if kill == AT_ONCE_KILLED:
+        yield partial(it.end, signal.SIGKILL)
+        done = len(texts[0])
+        yield partial(it.write, text[:done])
+        yield rotate
+        yield it.start
     for i, end in enumerate(ends):
+        if end <= done:
+            continue
         if i in events:
             # It falls between two lines, as it does with loggers.
             end = text.find("\n", max(end - 1, done - 1)) + 1
@@ -259,13 +361,20 @@ def _compared(it: Trial, detector: Path, rows: Float64Array) -> Tally:
     tally = Tally(tries=1)
     if LOST in it.statuses:
         return Tally(tries=1, refused=1)
+    tally.crashed = int("Traceback" in (it.folder / "errors").read_text())
     expected = Detector.load(detector)
     ringing = [int(i) + 1 for i in np.flatnonzero(expected.update_many(rows).alarm)]
     found = Detector.load(it.folder / "d.tocsin")
     taken = it.saved()
     tally.rows_lost, tally.rows_doubled = max(len(rows) - taken, 0), max(taken - len(rows), 0)
+    for one in (expected, found):
+        if one.alarm is not None:
+            one.reset()
+    later = stream(0, ROWS)
     place = (expected.run, expected.time)
-    if expected.alarm is None and (found.run, found.time) != place:
+    if (found.run, found.time) != place or not np.array_equal(
+        expected.update_many(later).statistic, found.update_many(later).statistic, equal_nan=True
+    ):
         tally.different = 1
     log = it.folder / "alarms.jsonl"
     written = Counter(json.loads(line)["row"] for line in log.read_text().splitlines()) if log.exists() else Counter()
@@ -288,5 +397,13 @@ def tallies(tries: int) -> Iterator[tuple[str, Tally]]:
     with tempfile.TemporaryDirectory() as folder:
         detector = Path(folder) / "d.tocsin"
         fitted(detector)
-        for i, scenario in enumerate(SCENARIOS):
-            yield scenario, run(scenario, tries, detector, first=1000 * i)
+        with ThreadPoolExecutor(AT_ONCE) as pool:
+            under_way = [
+                [pool.submit(trial, scenario, 1000 * i + own, detector) for own in range(tries)]
+                for i, scenario in enumerate(SCENARIOS)
+            ]
+            for scenario, ends in zip(SCENARIOS, under_way, strict=True):
+                tally = Tally()
+                for end in ends:
+                    tally.add(end.result())
+                yield scenario, tally

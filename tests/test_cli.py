@@ -306,13 +306,13 @@ def test_groups_are_a_column_that_is_not_watched(tmp_path: Path) -> None:
     """Wherever it stands, and whether or not other columns are chosen."""
     rows, run = remembering(1000, 0), np.repeat(np.arange(10), 100)
     lines = ["run,x,y", *(f"{g},{x!r},{y!r}" for g, (x, y) in zip(run, rows.tolist(), strict=True))]
-    facts = fit_facts(tmp_path, "--groups", "run", stdin="\n".join(lines))
+    facts = fit_facts(tmp_path, "--groups", "run", stdin="\n".join([*lines, ""]))
     assert facts["names"] == ["x", "y"]
     saved = Detector.load(tmp_path / "d.tocsin")
     with pytest.warns(DependenceWarning):
         expected = Detector(200, window=5, paths=2000, seed=1).fit([{"x": x, "y": y} for x, y in rows], groups=run)
     np.testing.assert_array_equal(saved.thresholds_, expected.thresholds_)
-    chosen = fit_facts(tmp_path, "--groups", "run", "--columns", "y", stdin="\n".join(lines))
+    chosen = fit_facts(tmp_path, "--groups", "run", "--columns", "y", stdin="\n".join([*lines, ""]))
     assert chosen["names"] == ["y"]
     # Its number, and one feature for values that are newly missing.
     assert Detector.load(tmp_path / "d.tocsin").reference_.shape == (1000, 2)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
+import os
+import shutil
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
-from tocsin._cli import opened
+from tocsin._cli import following, opened
 from tocsin._cli.following import Followed
+from tocsin._cli.places import PlaceLostError
 from tocsin._common.errors import InputError
 from waiting import instead_of_waiting
 
@@ -150,6 +154,114 @@ def test_another_header_is_refused(log: Path, monkeypatch: pytest.MonkeyPatch) -
     with pytest.raises(InputError, match=r"begins with 'x,z', where the one before had the header 'x,y'"):
         next(lines)
     lines.close()
+
+
+def rotated(*names: str, elsewhere: bool = False, when: float | None = None) -> Step:
+    """As many rotations at once: these are put behind the name, oldest first.
+
+    What ends in .gz is compressed, and what begins with ! is deleted. when: compressed files were last written.
+    """
+
+    def step(path: Path) -> None:
+        for i, name in enumerate(names):
+            old = path.with_name(path.name + name.removeprefix("!")) if not elsewhere else path.parent / "old" / name
+            old.parent.mkdir(exist_ok=True)
+            if name.endswith(".gz"):
+                seen = path.stat()
+                old.write_bytes(gzip.compress(path.read_bytes()))
+                path.unlink()
+                os.utime(old, ns=(seen.st_atime_ns, seen.st_mtime_ns) if when is None else (int(when), int(when)))
+            elif name.startswith("!"):
+                path.unlink()
+            else:
+                path.rename(old)
+            path.write_text(f"x,y\n{i},{i}\n")
+            time_passes(path, i + 1)
+
+    return step
+
+
+def time_passes(path: Path, seconds: int) -> None:
+    """A file is written later than those before it, whatever the clock's grain."""
+    seen = path.stat()
+    os.utime(path, ns=(seen.st_atime_ns, seen.st_mtime_ns + seconds * 10**9))
+
+
+@pytest.mark.parametrize("later", [None, 4e18])
+def test_a_file_that_was_compressed(log: Path, monkeypatch: pytest.MonkeyPatch, later: float | None) -> None:
+    """It is known by its content, whether or not it keeps its time: its rest was read before."""
+    steps = [append("3,4\n"), rotated(".1.gz", when=later), append("7,8\n")]
+    assert followed(log, steps, monkeypatch) == ["x,y", "1,2", "3,4", "0,0", "7,8"]
+
+
+@pytest.mark.parametrize(
+    "rotations",
+    [
+        rotated(".2.gz", ".1.gz"),
+        rotated(".1.gz", ".0.gz"),
+        rotated("!", ".1.gz"),
+        rotated("!", ".1"),
+        rotated("!-20240101", "-20240102"),
+        rotated("-20240101", "-20240102.gz"),
+        rotated("-20240101.gz", "-20240102.gz"),
+    ],
+)
+def test_rotations_of_which_one_is_gone(log: Path, monkeypatch: pytest.MonkeyPatch, rotations: Step) -> None:
+    """What a file held that had the name in between is not known: it stops."""
+    with pytest.raises(PlaceLostError, match="rotated more than once"):
+        followed(log, [rotations, *[nothing] * following.DOUBTS], monkeypatch)
+
+
+@pytest.mark.parametrize("names", [(".2.gz", ".1"), (".2", ".1"), ("-1", "-2"), ("-1.gz", "-2")])
+def test_rotations_that_are_all_there(log: Path, monkeypatch: pytest.MonkeyPatch, names: tuple[str, ...]) -> None:
+    """Those that came between can be read, although the one before them is compressed."""
+    steps = [append("3,4\n"), rotated(*names), append("7,8\n")]
+    assert followed(log, steps, monkeypatch) == ["x,y", "1,2", "3,4", "0,0", "1,1", "7,8"]
+
+
+def test_a_dated_file_and_older_ones(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """That an older one is compressed only now is no reason to stop; nor are files of Tocsin's own."""
+
+    def others(path: Path) -> None:
+        for name in ("log.csv-20231231.gz", "log.csv.tocsin", "log.tocsin", "log.bad.jsonl", "logbook.csv"):
+            other = path.with_name(name)
+            other.write_bytes(b"1")
+            time_passes(other, 100)
+
+    for name in ("-20240101", "!"):
+        log.write_text("x,y\n1,2\n")
+        steps = [others, rotated(name), append("7,8\n")]
+        if name == "!":
+            log.with_name("log.csv-20231231.gz").unlink()
+            steps = steps[1:]
+        assert followed(log, steps, monkeypatch) == ["x,y", "1,2", "0,0", "7,8"]
+
+
+def test_files_that_are_put_elsewhere(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One is no matter while it is looked often enough; after a while without a look there may have been more."""
+    assert followed(log, [rotated("a", elsewhere=True)], monkeypatch) == ["x,y", "1,2", "0,0"]
+    monkeypatch.setattr(following, "AWAY", 0.0)
+    with pytest.raises(PlaceLostError, match="not looked at for 0 s"):
+        followed(log, [rotated("b", "c", elsewhere=True)], monkeypatch)
+
+
+def test_a_file_that_was_cut_back_and_written_to(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Within a look: what it held last is in a copy, or is not known."""
+    rows = "".join(f"{i},{i}\n" for i in range(50))
+
+    def cut(path: Path) -> None:
+        append(rows)(path)
+        path.write_text("x,y\n7,8\n")
+
+    def copied(path: Path) -> None:
+        append(rows)(path)
+        shutil.copy(path, path.with_name("log.csv.1"))
+        path.write_text("x,y\n7,8\n")
+
+    with pytest.raises(PlaceLostError, match="cut back and has grown again"):
+        followed(log, [append("3,4\n" * 9), cut], monkeypatch)
+    log.write_text("x,y\n1,2\n")
+    assert followed(log, [append("3,4\n"), copied], monkeypatch) == ["x,y", "1,2", "3,4", *rows.split(), "7,8"]
 
 
 def test_from_now_on(log: Path, monkeypatch: pytest.MonkeyPatch) -> None:

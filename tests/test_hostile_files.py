@@ -16,8 +16,10 @@ from typing import Any
 import numpy as np
 import pytest
 from benchmarks.hostile_tries import SPARE, TIMES, attacked
+from typer.testing import CliRunner, Result
 
 from tocsin import MMD, Detector, DetectorBank, Gaussian, MeanShift, StorageError
+from tocsin._cli import app
 from tocsin._data.tables import Column, Columns
 from tocsin._detector import schema, storage
 from tocsin._detector.declared import FIELDS
@@ -44,6 +46,41 @@ def content(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     detector.update_many(ROWS[:7])
     detector.save(path)
     return path.read_bytes()
+
+
+def test_what_a_watch_keeps(content: bytes, tmp_path: Path) -> None:
+    """Alarms that are still to be told are what a watch makes, or the file is refused; what they say harms nobody."""
+    path, stream, log = tmp_path / "d.tocsin", tmp_path / "s.csv", tmp_path / "alarms.jsonl"
+    np.savetxt(stream, ROWS[:5], delimiter=",")
+    channel = {"items": {"statistic": "MMD", "window": 5, "width": None}}
+    facts = {"event": "alarm", "id": "a", "detector": "d", "stream": "s", "timestamp": "t", "row": 1, "run_length": 1}
+    values = {"statistic": 2.0, "threshold": 1.0, "rarity": None, "channel": channel, "text": "x\ud800\x1b[2J rang"}
+    good: dict[str, Any] = {**facts, **values, "explanation": {"items": {"time": 1, "words": ["x", {"items": {}}]}}}
+
+    def watch(alarm: dict[str, Any], *ways: object, header: str | None = None) -> Result:
+        waiting = {"items": {"alarm": {"items": alarm}, "ways": list(ways)}}
+        place = {
+            "path": str(stream), "inode": 1, "offset": 0, "line": 0, "rows": 0, "header": header, "begun": True,
+            "head": "", "known": 0, "tail": "", "whole": True,
+        }  # fmt: skip
+        source = {"items": {"places": [{"items": place}] if header else [], "waiting": [waiting]}}
+        path.write_bytes(altered(content, lambda description, _: description.update(source=source)))
+        command = ["watch", str(path), str(stream), "--alarms", str(log), "--on-alarm", f"cat >> {tmp_path}/acted"]
+        return CliRunner().invoke(app, command)
+
+    worked = watch(good, "output", "file", "action")
+    assert (worked.exit_code, worked.exception, worked.stdout[:23]) == (0, None, "ALARM before: x[2J rang")
+    told = [json.loads(text) for text in (log.read_text(), (tmp_path / "acted").read_text())]
+    assert [alarm["id"] for alarm in told] == ["a", "a"]
+    bad: list[dict[str, Any]] = [{name: good[name] for name in good if name != left_out} for left_out in values]
+    bad += [{**good, "row": "1"}, {**good, "text": ["x"]}, {**good, "a=b": 1}, {**good, "id": 3}]
+    strange = [{"$array": 0}, {"$class": "MeanShift", "fields": {"direction": None}}]
+    bad += [{**good, "explanation": {"items": {"values": [one]}}} for one in strange]
+    results = [watch(alarm, "output") for alarm in bad]
+    results += [watch(good, "telephone"), watch(good, "output", header="x\ud800")]
+    for result in results:
+        assert (result.exit_code, type(result.exception), result.stdout) == (2, SystemExit, "")
+        assert "is not a whole .tocsin file" in result.stderr
 
 
 def altered(content: bytes, change: Callable[[dict[str, Any], dict[str, bytes]], None]) -> bytes:

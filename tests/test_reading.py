@@ -276,7 +276,7 @@ def test_parquet_without_pyarrow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.parametrize(
-    "content", ["x,y\n1,2\n3,4\n", "\n1;2\n3;4", '{"x": 1, "y": 2}\n{"x": 3, "y": 4}', "[1,2]\n[3,4]"]
+    "content", ["x,y\n1,2\n3,4\n", "\n1;2\n3;4\n", '{"x": 1, "y": 2}\n{"x": 3, "y": 4}', "[1,2]\n[3,4]"]
 )
 def test_standard_input_tells_its_format(monkeypatch: pytest.MonkeyPatch, content: str) -> None:
     """CSV and JSON lines are told apart by the first line."""

@@ -28,9 +28,10 @@ from rich.text import Text
 from typer.testing import CliRunner, Result
 
 from tocsin import Detector
-from tocsin._cli import actions, app, common, describe, live
+from tocsin._cli import actions, app, common, describe, live, outbox
 from tocsin._cli.actions import Actions
 from tocsin._cli.live import Trace, View
+from tocsin._cli.outbox import Outbox
 from tocsin._cli.stopping import stopper
 from tocsin._compute.arrays import Float64Array
 from tocsin._explain.result import Began, Explanation, Moved
@@ -325,46 +326,92 @@ def test_alarms_do_not_go_where_they_do_harm(file: Path, tmp_path: Path) -> None
 
 
 def test_a_command_for_each_alarm(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In order, with the alarm on its input and in its environment; what it prints and its failure are told."""
+    """In order, with the alarm on its input and in its environment; what it prints is told."""
     monkeypatch.setattr(actions, "PATIENCE", PATIENCE)  # a busy machine tells nothing more
     script = tmp_path / "hook.sh"
     script.write_text(
         f'cat >> "{tmp_path}/alarms"; echo "$TOCSIN_ROW $TOCSIN_STREAM" >> "{tmp_path}/rows"\n'
-        'echo "hooked $TOCSIN_ROW"; sleep 5 & exit $((TOCSIN_ROW % 2))\n'
+        'echo "hooked $TOCSIN_ROW"; sleep 5 &\n'
     )
     result = tocsin("watch", file, "-", "--json", "--on-alarm", f"sh {script}", stdin=csv(STREAM))
     rows = rows_that_ring(file)
     assert result.exit_code == 1
     assert events((tmp_path / "alarms").read_text()) == events(result.stdout)[:-1]
     assert (tmp_path / "rows").read_text().splitlines() == [f"{row} standard input" for row in rows]
-    told = []
-    for row in rows:
-        failed = f"tocsin: --on-alarm failed for the alarm at observation {row}: the command ended with status 1."
-        told += [f"hooked {row}", *([failed] if row % 2 else [])]
-    assert result.stderr.splitlines() == told
+    assert result.stderr.splitlines() == [f"hooked {row}" for row in rows]
+
+
+def test_a_command_that_fails(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is tried again, at once and before later alarms, and told of; the next watch tries what never worked."""
+    monkeypatch.setattr(actions, "PATIENCE", PATIENCE)
+    monkeypatch.setattr(actions, "BACKOFF", 0.001)
+    rows = rows_that_ring(file)
+    tries, note = tmp_path / "tries", f'echo "$TOCSIN_ROW" >> "{tmp_path}/tries"'
+    fails = f'{note}; test "$TOCSIN_ROW" != {rows[0]}'
+    result = tocsin("watch", file, "-", "--json", "--save-state", "--on-alarm", fails, stdin=csv(STREAM))
+    expected = [rows[0]] * actions.TRIES + [row for later in rows[1:] for row in (rows[0], later)]
+    assert list(map(int, tries.read_text().split())) == expected
+    failed = f"--on-alarm failed for the alarm at observation {rows[0]}, 3 times: the command ended with status 1."
+    left = "1 alarm had no effect by --on-alarm; the next watch tries again."
+    assert result.stderr.splitlines() == [f"tocsin: {failed}", f"tocsin: {left}"]
+    tries.unlink()
+    again = tocsin("watch", file, "-", "--save-state", "--on-alarm", note, stdin="")
+    assert (tries.read_text().split(), again.stderr) == ([str(rows[0])], "")
+    tocsin("watch", file, "-", "--save-state", "--on-alarm", note, stdin="")
+    assert tries.read_text().split() == [str(rows[0])]
+
+
+def test_a_command_that_cannot_be_started(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the trouble: it is told, later alarms have their turn, and all of them stay to be told."""
+    monkeypatch.setattr(actions, "BACKOFF", 0.001)
+    rows = rows_that_ring(file)
+
+    def fail(*_arguments: object, **_options: object) -> None:
+        raise MemoryError
+
+    with monkeypatch.context() as broken:
+        broken.setattr("tempfile.TemporaryFile", fail)
+        result = tocsin("watch", file, "-", "--quiet", "--save-state", "--on-alarm", "true", stdin=csv(STREAM))
+    told = [f"tocsin: --on-alarm failed for the alarm at observation {row}, 3 times: MemoryError." for row in rows]
+    left = f"tocsin: {len(rows)} alarms had no effect by --on-alarm; the next watch tries again."
+    assert result.stderr.splitlines() == [*told, left]
+    note = f'echo "$TOCSIN_ROW" >> "{tmp_path}/rows"'
+    tocsin("watch", file, "-", "--quiet", "--save-state", "--on-alarm", note, stdin="")
+    assert list(map(int, (tmp_path / "rows").read_text().split())) == rows
+
+
+def waiting(count: int) -> Outbox:
+    """So many alarms that wait for their action."""
+    box = Outbox(["action"])
+    for i in range(count):
+        box.add({"id": str(i), "row": i})
+    return box
 
 
 def test_actions_that_are_slow(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The watch does not wait for them; too many are dropped, and at the end they have a while left; all is told."""
-    monkeypatch.setattr(actions, "MOST_WAITING", 2)
+    """The watch does not wait for them, and none is dropped; at the end they have a while left, and that is told."""
     told: list[str] = []
-    gate = tmp_path / "gate"
-    it = Actions(f'while [ ! -e "{gate}" ]; do sleep 0.05; done; echo done', told.append)
-    it.ring({"row": 1})
-    while it._queue.qsize():
-        time.sleep(0.01)
-    for row in range(2, 7):
-        it.ring({"row": row})
-    assert told == ["tocsin: --on-alarm is slower than the alarms: 2 wait, and further ones are dropped."]
+    gate, box = tmp_path / "gate", waiting(300)
+    it = Actions(f'test "$TOCSIN_ROW" != 0 && exit; while [ ! -e "{gate}" ]; do sleep 0.05; done', told.append, box)
+    it.ring()
     it.finish(0.05)
-    assert told[1:] == [
+    assert told == [
         "tocsin: Waiting for --on-alarm, up to 0 s; Ctrl-C to leave at once.",
-        "tocsin: --on-alarm is still busy and is left to itself; 2 alarms behind it came to nothing.",
-        "tocsin: 3 alarms came to nothing: --on-alarm was too slow.",
+        "tocsin: --on-alarm is still busy and is left to itself; 299 alarms behind it had no effect.",
     ]
+    assert len(box) == 300
     gate.touch()
     assert it._idle.wait(PATIENCE)
-    assert told[4:] == ["done"] * 3
+    assert (len(box), told[2:]) == (0, [])
+
+
+def test_more_alarms_than_can_wait(file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those that are pushed out are told of."""
+    monkeypatch.setattr(outbox, "MOST", 2)
+    rows = rows_that_ring(file)
+    result = tocsin("watch", file, "-", "--json", "--alarms", "/dev/full", stdin=csv(STREAM))
+    assert result.stderr.count("alarms wait to be told, and new ones push out the oldest.") == 1
+    assert f"{len(rows) - 2} alarms came to nothing: too many waited to be told." in result.stderr
 
 
 def test_a_second_ctrl_c_leaves_actions_to_themselves(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -377,17 +424,14 @@ def test_a_second_ctrl_c_leaves_actions_to_themselves(monkeypatch: pytest.Monkey
         if "Waiting" in text:
             threading.Timer(0.1, os.kill, (os.getpid(), signal.SIGINT)).start()
 
-    it = Actions(f'while [ ! -e "{tmp_path}/gate" ]; do sleep 0.05; done', tell)
-    it.ring({"row": 1})
-    while it._queue.qsize():
-        time.sleep(0.01)
-    it.ring({"row": 2})
+    it = Actions(f'while [ ! -e "{tmp_path}/gate" ]; do sleep 0.05; done', tell, waiting(2))
+    it.ring()
     with stopper() as stop:
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(KeyboardInterrupt), stop.waiting():
             it.finish()
         signal.raise_signal(signal.SIGINT)
-    assert told[1] == "tocsin: --on-alarm is still busy and is left to itself; 1 alarm behind it came to nothing."
+    assert told[1] == "tocsin: --on-alarm is still busy and is left to itself; 1 alarm behind it had no effect."
     (tmp_path / "gate").touch()
     assert it._idle.wait(PATIENCE)
 
@@ -435,7 +479,7 @@ def test_a_webhook_that_fails_is_told(file: Path, monkeypatch: pytest.MonkeyPatc
     """Without the address, which may be a secret; and the watch goes on."""
     monkeypatch.setattr(actions, "BACKOFF", 0.001)
     row = rows_that_ring(file)[0]
-    failed = f"tocsin: --on-alarm failed for the alarm at observation {row}: 127.0.0.1 did not take it in 3 tries: "
+    failed = f"tocsin: --on-alarm failed for the alarm at observation {row}, 3 times: 127.0.0.1 did not take it: "
     for answer in (404, 302):
         with server(answer) as (address, got):
             result = tocsin("watch", file, "-", "--once", "--on-alarm", address, stdin=csv(STREAM))
@@ -477,9 +521,9 @@ def test_a_file_is_followed_until_a_signal(
     log, done, saved, places = tmp_path / "log.csv", 0, [], []
     ringing = rows_that_ring(file)
     for rows in (0, QUIET - 7, QUIET + 13, QUIET + 30):
-        saves = 0  # at every alarm, and 40 rows after that or the last time
+        saves = 0  # at the first row, at every alarm, and 40 rows after that or the last time
         for row in range(1, rows + 1):
-            saves = row if row in ringing or row - saves >= 40 else saves
+            saves = row if row in ringing or row - saves >= 40 or row == 1 else saves
         detector = Detector.load(file)
         detector.update_many(STREAM[:saves])
         places.append((detector.run, detector.time))

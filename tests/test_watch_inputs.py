@@ -20,8 +20,9 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from tocsin import Detector
-from tocsin._cli import app
+from tocsin._cli import app, keeping
 from tocsin._cli.cleaning import CONTROL
+from tocsin._cli.keeping import Kept
 from tocsin._compute.arrays import Float64Array
 
 PATIENCE = 60.0
@@ -111,6 +112,42 @@ def test_an_end_in_mid_number(file: Path) -> None:
     summary = json.loads(result.stdout)
     assert (summary["rows"], summary["bad_rows"]) == (3, 1)
     assert Detector.load(file).time == 3
+
+
+@pytest.mark.parametrize("command", ["report", "compare", "check", "fit"])
+def test_an_end_in_mid_number_of_a_table(file: Path, log: Path, tmp_path: Path, command: str) -> None:
+    """It is told and left out whoever reads it, from a pipe; a file that ends so is whole."""
+    rows = {"report": STREAM, "check": STREAM[:5], "compare": STREAM, "fit": REFERENCE}[command]
+    text, page = csv(rows) + "50,2", tmp_path / "page.html"
+    arguments = {
+        "report": ("report", file, "-", "-o", page, "--force"),
+        "check": ("check", file, "--stream", "-"),
+        "compare": ("compare", log, "-"),
+        "fit": ("fit", "-", "-o", tmp_path / "new.tocsin", "--ert", "100", "--window", "5", "--force", "--no-interval"),
+    }[command]
+    log.write_text(csv(REFERENCE))
+    told = f"tocsin: standard input, line {len(rows) + 2}, '50,2', never ended, and is not taken in. If it is whole, "
+    piped, whole = tocsin(*arguments, stdin=text), tocsin(*arguments, stdin=csv(rows))
+    assert piped.stderr.startswith(told)
+    assert (piped.exit_code, page.exists()) == (whole.exit_code, command == "report")
+    assert piped.stderr.partition("\n")[2] == whole.stderr
+    if command == "compare":
+        assert piped.stdout == whole.stdout
+        path = tmp_path / "whole.csv"
+        path.write_text(text)
+        named = [sys.executable, "-m", "tocsin", *map(str, arguments)]
+        with path.open() as opened:
+            redirected = subprocess.run(named, stdin=opened, capture_output=True, text=True, check=False)
+        assert (redirected.stdout, redirected.stderr) == (tocsin("compare", log, path).stdout, "")
+        assert redirected.stdout != whole.stdout
+
+
+def test_json_shows_that_it_is_whole(file: Path) -> None:
+    """A last object needs no newline; half of one is no row."""
+    rows = '{"x": 1, "y": 2}\n{"x": 1, "y": 2}'
+    assert watched(file, "-", stdin=rows)[1]["rows"] == 2
+    summary = watched(file, "-", stdin=rows[:-1])[1]
+    assert (summary["rows"], summary["bad_rows"]) == (1, 1)
 
 
 def test_standard_input_that_is_closed(file: Path) -> None:
@@ -295,10 +332,8 @@ def test_a_file_that_is_read_again(file: Path, log: Path) -> None:
 
 
 def test_only_what_comes_from_now_on(file: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows that the file has are left out, also those that no watch has seen; the next watch goes on after it."""
-    log.write_text(csv(STREAM[:20]))
-    watched(file, log, "--save-state")
-    append(log, csv(STREAM[20:40], header=""))
+    """Rows that the file has are left out; the next watch goes on after it."""
+    log.write_text(csv(STREAM[:40]))
     expected, steps = state(file, STREAM[40:45]), iter([45])
 
     def more(_seconds: float) -> None:
@@ -313,6 +348,124 @@ def test_only_what_comes_from_now_on(file: Path, log: Path, monkeypatch: pytest.
     assert state(file) == expected
     append(log, csv(STREAM[45:47], header=""))
     assert watched(file, log, "--save-state")[1]["rows"] == 2
+
+
+@pytest.mark.parametrize("again", [(), ("--from-now",)])
+def test_from_now_on_is_said_once(
+    file: Path, log: Path, again: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also if no row came: what comes while nobody watches is taken in by the next, with the same words or without."""
+    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    log.write_text(csv(STREAM[:40]) + "5,")
+    expected = state(file, np.vstack([[5.0, 5.0], STREAM[40:45]]))
+    assert watched(file, log, "-f", "--from-now", "--save-state")[1]["rows"] == 0
+    append(log, "5\n" + csv(STREAM[40:45], header=""))
+    assert watched(file, log, "-f", "--save-state", *again)[1]["rows"] == 6
+    assert state(file) == expected
+
+
+def test_from_now_on_after_a_place_is_lost(file: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Which is told, with why."""
+    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    log.write_text(csv(STREAM[:40]))
+    watched(file, log, "--save-state")
+    log.write_text(csv(STREAM[50:55]))
+    result = tocsin("watch", file, log, "-f", "--save-state", "--from-now")
+    assert result.exit_code == 0
+    assert "is no longer the file that was watched up to row 40" in result.stderr
+    assert "and what is there now is left out (--from-now)." in result.stderr
+    assert "Give" not in result.stderr
+    append(log, csv(STREAM[55:57], header=""))
+    assert watched(file, log, "-f", "--save-state")[1]["rows"] == 2
+
+
+def killed(file: Path, log: Path, rows: int) -> None:
+    """A watch that follows, killed when it has saved that it took in so many rows."""
+    command = [sys.executable, "-m", "tocsin", "watch", str(file), str(log), "-f", "--save-state", "--quiet"]
+    deadline = time.monotonic() + PATIENCE
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+        while (place := Kept(file).place_of(str(log))) is None or place.rows < rows:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        process.kill()
+
+
+@pytest.mark.parametrize("when", ["a header", "rows", "no header"])
+def test_a_kill_before_anything_is_told(
+    file: Path, log: Path, tmp_path: Path, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A watch keeps its place from the beginning: rows of a file that is rotated away are not lost, nor any doubled."""
+    header = "" if when == "no header" else "x,y\n"
+    log.write_text(header + csv(STREAM[: 0 if when == "a header" else 50], header=""))
+    whole = state(file, STREAM[:80])
+    killed(file, log, 0)
+    if when == "a header":
+        append(log, csv(STREAM[:50], header=""))
+    log.rename(tmp_path / "log.csv.1")
+    log.write_text(csv(STREAM[50:80], header=header))
+    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    columns = () if header else ("--columns", "1,2")
+    assert tocsin("watch", file, log, "-f", "--save-state", *columns).exit_code == bool(whole[0])
+    assert state(file) == whole
+
+
+def test_a_kill_before_anything_is_told_and_a_copy(
+    file: Path, log: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What a file held when the watch began tells it from what is written to it after it was copied and cut."""
+    log.write_text(csv(STREAM[:50]))
+    whole = state(file, STREAM[:80])
+    killed(file, log, 0)
+    shutil.copy(log, tmp_path / "log.csv.1")
+    log.write_text(csv(STREAM[50:80]))
+    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    tocsin("watch", file, log, "-f", "--save-state")
+    assert state(file) == whole
+
+
+def test_a_lock_that_is_a_link(file: Path, log: Path, tmp_path: Path) -> None:
+    """It is not followed: nothing is made where it points to, and the watch says what is in its way."""
+    log.write_text(csv(STREAM[:5]))
+    lock, elsewhere = tmp_path / ".d.tocsin.lock", tmp_path / "elsewhere"
+    lock.symlink_to(elsewhere)
+    result = tocsin("watch", file, log, "--save-state")
+    assert (result.exit_code, f"Cannot make {lock}" in result.stderr, elsewhere.exists()) == (2, True, False)
+    assert "If it is a link or a folder, remove it" in result.stderr
+    lock.unlink()
+    before = file.read_bytes()
+    with keeping.locked(file):
+        second = tocsin("watch", file, log, "--save-state")
+    assert (second.exit_code, "Another watch keeps its state" in second.stderr) == (2, True)
+    assert file.read_bytes() == before
+    lock.touch()  # a watch that was killed leaves it there, and the next one removes it
+    assert tocsin("watch", file, log, "--save-state").exit_code == 0
+    assert not lock.exists()
+
+
+def test_saves_on_the_way(file: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some time after the last one; a watch that is killed later takes in again what came since, and nothing else."""
+    monkeypatch.setattr(keeping, "EVERY", 0.0)
+    monkeypatch.setattr(keeping, "SHARE", 0)
+    log.write_text(csv(STREAM[:QUIET]))
+    saved: list[int] = []
+
+    def look(_seconds: float) -> None:
+        saved.append(Detector.load(file).time)
+        signal.raise_signal(signal.SIGTERM)
+
+    monkeypatch.setattr(time, "sleep", look)
+    tocsin("watch", file, log, "-f", "--save-state")
+    assert saved == [QUIET]
+
+
+def test_a_stream_of_other_columns_has_no_place(file: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It was not watched: one of the right columns may take its name."""
+    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    log.write_text(csv(STREAM[:5], header="a,b\n"))
+    assert tocsin("watch", file, log, "-f", "--save-state").exit_code == 2
+    log.unlink()
+    log.write_text(csv(STREAM[:5]))
+    assert watched(file, log, "-f", "--save-state")[1]["rows"] == 5
 
 
 @pytest.mark.parametrize("follow", [(), ("-f",)])

@@ -21,7 +21,9 @@ from typer.testing import CliRunner, Result
 
 from tocsin import Detector
 from tocsin._cli import actions, app, bad_rows, following
+from tocsin._common.errors import InputError
 from tocsin._compute.arrays import Float64Array
+from tocsin._data.tables import Table
 
 PATIENCE = 60.0
 ERT = 300
@@ -141,6 +143,47 @@ def test_bad_rows_are_left_out(file: Path, tmp_path: Path, source: str, kept: bo
     assert len({row["id"] for row in found}) == len(BAD)
 
 
+def refuse_large_values(method: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a detector with a function of its user's may."""
+    step = getattr(Detector, method)
+
+    def refuse(self: Detector, table: Table) -> object:
+        if (table.columns["1" if "1" in table.columns else "x"].data > 1e300).any():
+            raise InputError("1e+306 is too much.")
+        return step(self, table)
+
+    monkeypatch.setattr(Detector, method, refuse)
+
+
+@pytest.mark.parametrize("source", ["s.csv", "s.jsonl", "s.npy", "-", "-f"])
+def test_rows_that_the_detector_refuses(
+    file: Path, tmp_path: Path, source: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They could be read, and are kept as they stood there."""
+    rows, quarantine, place = STREAM[:30].copy(), tmp_path / "bad.jsonl", 17
+    rows[place] = (1e306, 2.0)
+    name = {"-": "s.csv", "-f": "s.csv"}.get(source, source)
+    text, line = csv(rows), place + 2
+    if name == "s.npy":
+        np.save(tmp_path / name, rows)
+        line = place + 1
+    elif name == "s.jsonl":
+        text, line = "".join(f"{json.dumps(row)}\n" for row in rows.tolist()), place + 1
+    (tmp_path / "s.csv").write_text(text)
+    (tmp_path / "s.jsonl").write_text(text)
+    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    for method in ("update", "update_until_alarm"):
+        refuse_large_values(method, monkeypatch)
+    stream = "-" if source == "-" else tmp_path / name
+    options = ("-f",) if source == "-f" else ()
+    result = tocsin("watch", file, stream, "--json", "--bad-rows", quarantine, *options, stdin=text)
+    assert events(result.stdout)[-1]["rows"] == len(rows) - 1
+    (row,) = events(quarantine.read_text())
+    assert (row["line"], "1e+306" in row["reason"]) == (line, True)
+    wanted = {"s.jsonl": "[1e+306, 2.0]", "s.npy": "1e+306,2"}.get(name, "1e+306,2.0")
+    assert row["text"] == wanted
+
+
 def test_bad_rows_in_words(file: Path, tmp_path: Path) -> None:
     """At the end, with what became of them."""
     text, _ = with_bad_rows()
@@ -213,6 +256,39 @@ def test_too_many_bad_rows_in_a_row(file: Path, tmp_path: Path, kind: str, monke
     assert "5 rows in a row could not be taken in" in together.stderr
     assert "The last: " in together.stderr
     assert "inf" in together.stderr.partition("The last: ")[2]
+
+
+@pytest.mark.parametrize("kept", [False, True])
+def test_a_quote_too_many(file: Path, stream: Path, tmp_path: Path, kept: bool) -> None:
+    """It costs its own row, and not those after it; where it ends the watch, it is named by its line."""
+    lines, quarantine, place = csv(STREAM).splitlines(keepends=True), tmp_path / "bad.jsonl", 11
+    stream.write_text("".join([*lines[:place], '"' + lines[place], *lines[place + 1 :]]))
+    rest = np.delete(STREAM, place - 1, axis=0)
+    expected = rings(file, rest)
+    result = tocsin("watch", file, stream, "--json", "--bad-rows", quarantine if kept else "skip")
+    assert (result.exit_code, told(result.stdout)) == (1, expected)
+    summary = events(result.stdout)[-1]
+    assert (summary["rows"], summary["bad_rows"]) == (len(rest), 1)
+    if kept:
+        (row,) = events(quarantine.read_text())
+        assert (row["line"], row["text"]) == (place + 1, '"' + lines[place].rstrip())
+    stopped = tocsin("watch", file, stream)
+    assert stopped.exit_code == 2
+    assert f"lines {place + 1} to {len(lines)}, are not CSV" in stopped.stderr
+    assert "Mend that line." in stopped.stderr
+
+
+def test_fields_that_span_lines(tmp_path: Path) -> None:
+    """They are rows where bad ones end the watch; else each of their lines is one, left out, counted and kept."""
+    records = [{"x": float(x), "note": f"{i}" * 5} for i, x in enumerate(REFERENCE[:, 0])]
+    file, stream, quarantine = tmp_path / "d.tocsin", tmp_path / "s.csv", tmp_path / "bad.jsonl"
+    Detector(ERT, window=5, paths=500, seed=1, kinds={"note": "text"}).fit(records, progress=False).save(file)
+    stream.write_text('x,note\n1,one\n2,"two\nlines"\n3,three\n')
+    whole = events(tocsin("watch", file, stream, "--json").stdout)[-1]
+    assert (whole["rows"], whole["bad_rows"]) == (3, 0)
+    parts = events(tocsin("watch", file, stream, "--json", "--bad-rows", quarantine).stdout)[-1]
+    assert (parts["rows"], parts["bad_rows"]) == (2, 2)
+    assert [(row["line"], row["text"]) for row in events(quarantine.read_text())] == [(3, '2,"two'), (4, 'lines"')]
 
 
 def test_a_quarantine_that_cannot_be(file: Path, stream: Path, tmp_path: Path) -> None:
@@ -311,7 +387,7 @@ def test_a_webhook_that_is_down_is_called_by_the_next_watch(
         nobody.bind(("127.0.0.1", 0))  # and does not listen
         address = f"http://127.0.0.1:{nobody.getsockname()[1]}/"
         first = tocsin("watch", file, stream, "--json", "--save-state", "--once", "--on-alarm", address)
-    assert "did not take it in 3 tries" in first.stderr
+    assert "3 times: 127.0.0.1 did not take it" in first.stderr
     tocsin("watch", file, "-", "--save-state", "--on-alarm", noting(tmp_path), stdin=csv(STREAM[:1]))
     assert ids(tmp_path) == [alarm["id"] for alarm in events(first.stdout)[:-1]]
 
@@ -356,20 +432,24 @@ def test_standard_output_that_fails(file: Path, stream: Path, tmp_path: Path) ->
 
 
 def test_a_command_that_hangs(file: Path, stream: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Is ended with all that it has started, and the alarms after it are told."""
+    """Is ended with all that it has started, and tried again; the alarms after it are told."""
+    monkeypatch.setattr(actions, "TRIES", 2)
+    monkeypatch.setattr(actions, "BACKOFF", 0.001)
     monkeypatch.setattr(actions, "PATIENCE", PATIENCE)  # a busy machine tells nothing more
     rows = [row for row, _ in rings(file)]
-    hangs = f'{noting(tmp_path)}; if [ "$TOCSIN_ROW" = {rows[0]} ]; then (sleep 3; echo late > "{tmp_path}/late"); fi'
+    late, few = tmp_path / "late", f'test $(wc -l < "{tmp_path}/ids") -lt 3'
+    hangs = f'{noting(tmp_path)}; if {few}; then (sleep 3; echo > "{late}"); fi'
     began = time.monotonic()
     result = tocsin("watch", file, stream, "--json", "--timeout", "1.5", "--on-alarm", hangs)
     assert result.exit_code == 1
     assert result.stderr == (
-        f"tocsin: --on-alarm failed for the alarm at observation {rows[0]}: the command took more than 1.5 s, and was "
-        "ended (--timeout).\n"
+        f"tocsin: --on-alarm failed for the alarm at observation {rows[0]}, 2 times: the command took more than 1.5 s, "
+        "and was ended (--timeout).\n"
     )
-    assert ids(tmp_path) == [alarm["id"] for alarm in events(result.stdout)[:-1]]
+    wanted = [alarm["id"] for alarm in events(result.stdout)[:-1]]
+    assert ids(tmp_path) == [wanted[0], wanted[0], *wanted]
     time.sleep(max(began + 4 - time.monotonic(), 0))
-    assert not (tmp_path / "late").exists()
+    assert not late.exists()
 
 
 def test_a_status_for_supervisors(file: Path, stream: Path) -> None:

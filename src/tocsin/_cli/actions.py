@@ -8,22 +8,20 @@ import os
 import signal
 import subprocess
 import tempfile
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from contextlib import suppress
-from queue import SimpleQueue
 from threading import Event, Thread
 from urllib.parse import urlsplit
 
 from tocsin._cli.cleaning import clean
-from tocsin._cli.outbox import Alarm
+from tocsin._cli.outbox import Alarm, Outbox
 from tocsin._common.errors import InputError
 from tocsin._common.wording import counted
 
-MOST_WAITING = 100
-"""Alarms that may wait for their turn; those that ring when so many wait are dropped."""
+WAY = "action"
+"""What an outbox calls this way of telling."""
 
 LAST_WAIT = 30.0
 """Seconds that the end of a watch waits for actions that are still under way."""
@@ -32,8 +30,8 @@ PATIENCE = 1.0
 """Seconds of that wait before it is told."""
 
 TRIES, BACKOFF, TIMEOUT = 3, 1.0, 10.0
-"""Of a webhook: how often it is called, seconds before the second call (twice as many before the third), and seconds
-that it may take to answer."""
+"""How often an action is tried, seconds before the second time (twice as many before the third), and seconds that a
+webhook may take to answer."""
 
 COMMAND_TIMEOUT = 60.0
 """Seconds that a command may take, unless told otherwise; then it is ended."""
@@ -45,70 +43,93 @@ Tell = Callable[[str], None]
 
 
 class Actions:
-    """Calls a command or a webhook for each alarm, one at a time and in order, in a thread of its own.
+    """Calls a command or a webhook for each alarm of an outbox, one at a time and in order, in a thread of its own.
 
-    An alarm that could not be told is tried again, once, before the next one.
+    What fails is tried again, and stays in the outbox: once more before each later alarm, and by the next watch.
 
     target: an address that begins with http:// or https://, or a command for the shell.  tell: where trouble goes, and
-    what a command prints.  told: is called with each alarm that has had its effect.  timeout: seconds for a command.
+    what a command prints.  timeout: seconds for a command.
     """
 
-    def __init__(
-        self, target: str, tell: Tell, told: Callable[[Alarm], None] = lambda _: None, timeout: float = COMMAND_TIMEOUT
-    ) -> None:
+    def __init__(self, target: str, tell: Tell, outbox: Outbox, timeout: float = COMMAND_TIMEOUT) -> None:
         if not target.strip():
             raise InputError("--on-alarm is empty; give a command, or an address that begins with http:// or https://.")
         webhook = target.startswith(("http://", "https://"))
         if webhook and not urlsplit(target).hostname:
             raise InputError(f"--on-alarm {target}: the address names no host.")
-        self._act: Callable[[Alarm, int], str | None] = Webhook(target) if webhook else Command(target, tell, timeout)
-        self._told = told
-        self._failed: list[Alarm] = []
+        self._act: Callable[[Alarm], str | None] = Webhook(target) if webhook else Command(target, tell, timeout)
+        self._outbox = outbox
+        self._failed: list[str] = []  # the one that was tried last comes last
         self._tell: Tell = lambda text: tell(f"tocsin: {text}")
-        self._queue: SimpleQueue[Alarm | None] = SimpleQueue()
-        self._dropped = 0
         self.finished = False
-        self._idle = Event()  # an interrupted join would take the thread for dead
+        self._news, self._idle = Event(), Event()  # an interrupted join would take the thread for dead
         Thread(target=self._work, daemon=True).start()
 
-    def ring(self, alarm: Alarm) -> None:
-        """Queue an alarm; returns at once."""
-        if self._queue.qsize() < MOST_WAITING:
-            self._queue.put(alarm)
-            return
-        if not self._dropped:
-            self._tell(f"--on-alarm is slower than the alarms: {MOST_WAITING} wait, and further ones are dropped.")
-        self._dropped += 1
+    def ring(self) -> None:
+        """There are alarms in the outbox; returns at once."""
+        self._news.set()
 
     def finish(self, limit: float = LAST_WAIT) -> None:
-        """Wait for actions that are still under way, and tell of those that came to nothing."""
+        """Wait for actions that are still under way, and tell of those that were not done."""
         self.finished = True
-        self._queue.put(None)
+        self._news.set()
         try:
             if not self._idle.wait(min(PATIENCE, limit)):
                 self._tell(f"Waiting for --on-alarm, up to {limit:.0f} s; Ctrl-C to leave at once.")
                 self._idle.wait(limit)
         finally:
             if not self._idle.is_set():
-                behind = counted(self._queue.qsize() - 1, "alarm")
-                self._tell(f"--on-alarm is still busy and is left to itself; {behind} behind it came to nothing.")
-            if self._dropped:
-                self._tell(f"{counted(self._dropped, 'alarm')} came to nothing: --on-alarm was too slow.")
+                behind = counted(max(len(self._new()) - 1, 0), "alarm")
+                self._tell(f"--on-alarm is still busy and is left to itself; {behind} behind it had no effect.")
+
+    def _new(self) -> list[Alarm]:
+        """Alarms that have not been tried yet."""
+        return [alarm for alarm in self._outbox.waiting(WAY) if alarm["id"] not in self._failed]
 
     def _work(self) -> None:
-        while (alarm := self._queue.get()) is not None:
-            while self._failed and self._act(self._failed[0], 1) is None:
-                self._told(self._failed.pop(0))
-            trouble = self._act(alarm, TRIES)
-            if trouble is None:
-                self._told(alarm)
-                continue
-            self._tell(f"--on-alarm failed for the alarm at observation {alarm['row']}: {trouble}")
-            if isinstance(self._act, Command):
-                self._told(alarm)  # it ran, and what it did before it failed must not be done twice
+        while True:
+            self._news.clear()
+            new = self._new()
+            if new:
+                self._try_again()
+                self._try(new[0])
+            elif self.finished:
+                self._idle.set()
+                return
             else:
-                self._failed = [*self._failed, alarm][-MOST_WAITING:]
-        self._idle.set()
+                self._news.wait()
+
+    def _try_again(self) -> None:
+        """What failed before, up to the next failure."""
+        waiting = {alarm["id"]: alarm for alarm in self._outbox.waiting(WAY)}
+        self._failed = [own for own in self._failed if own in waiting]
+        while self._failed:
+            alarm = waiting[self._failed[0]]
+            if self._trouble(alarm) is not None:
+                self._failed = [*self._failed[1:], alarm["id"]]
+                return
+            self._outbox.told(alarm, WAY)
+            self._failed = self._failed[1:]
+
+    def _try(self, alarm: Alarm) -> None:
+        trouble: str | None = None
+        for attempt in range(TRIES):
+            if attempt:
+                Event().wait(BACKOFF * 2 ** (attempt - 1))
+            trouble = self._trouble(alarm)
+            if trouble is None:
+                self._outbox.told(alarm, WAY)
+                return
+        self._failed = [*self._failed, alarm["id"]]
+        with suppress(Exception):  # that it cannot be told is no reason to leave later alarms alone
+            self._tell(f"--on-alarm failed for the alarm at observation {alarm['row']}, {TRIES} times: {trouble}")
+
+    def _trouble(self, alarm: Alarm) -> str | None:
+        """Act; what went wrong, if anything."""
+        try:
+            return self._act(alarm)
+        except Exception as error:
+            return f"{str(error) or type(error).__name__}."
 
 
 class Command:
@@ -117,7 +138,7 @@ class Command:
     def __init__(self, command: str, tell: Tell, timeout: float = COMMAND_TIMEOUT) -> None:
         self._command, self._tell, self._timeout = command, tell, timeout
 
-    def __call__(self, alarm: Alarm, _tries: int = 1) -> str | None:
+    def __call__(self, alarm: Alarm) -> str | None:
         """Run it; what went wrong, if anything."""
         # A file takes what it prints: a pipe would be held open by whatever the command leaves in the background.
         with tempfile.TemporaryFile() as output:
@@ -177,24 +198,19 @@ class Webhook:
         self._address = address
         self._opener = urllib.request.build_opener(_NoRedirects)
 
-    def __call__(self, alarm: Alarm, tries: int = TRIES) -> str | None:
+    def __call__(self, alarm: Alarm) -> str | None:
         """Send it; what went wrong, if anything. The path of an address may be a secret, so only its host is told."""
-        trouble = ""
-        for attempt in range(tries):
-            if attempt:
-                time.sleep(BACKOFF * 2 ** (attempt - 1))
-            try:
-                self._send(alarm)
-                return None
-            except urllib.error.HTTPError as error:
-                trouble = f"it answered {error.code} {error.reason}"
-                error.close()
-            except urllib.error.URLError as error:
-                trouble = str(error.reason)
-            except (OSError, http.client.HTTPException, ValueError) as error:
-                trouble = str(error) or type(error).__name__
-        often = "1 try" if tries == 1 else f"{tries} tries"
-        return f"{urlsplit(self._address).hostname} did not take it in {often}: {trouble}."
+        try:
+            self._send(alarm)
+            return None
+        except urllib.error.HTTPError as error:
+            trouble = f"it answered {error.code} {error.reason}"
+            error.close()
+        except urllib.error.URLError as error:
+            trouble = str(error.reason)
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            trouble = str(error) or type(error).__name__
+        return f"{urlsplit(self._address).hostname} did not take it: {trouble}."
 
     def _send(self, alarm: Alarm) -> None:
         headers = {"Content-Type": "application/json", "User-Agent": "tocsin"}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tocsin._cli.following import Mark
 from tocsin._cli.ledger import Ledger
+from tocsin._cli.opened import Mark
 from tocsin._cli.places import printed
 from tocsin._cli.reading.lines import BadRow, UnfinishedError
 from tocsin._cli.spelling import spelled
@@ -35,13 +35,18 @@ class BadRows:
         self.count = 0
 
     @property
+    def stops(self) -> bool:
+        """Whether the first one ends the watch."""
+        return self._policy == "stop"
+
+    @property
     def file(self) -> str | None:
         """Where they are kept."""
         return None if self._policy in WORDS else self._policy
 
     def __call__(self, bad: BadRow) -> None:
         why = bad.reason.told(spelled)
-        if self._policy == "stop":
+        if self.stops:
             if not isinstance(bad.reason, UnfinishedError):
                 raise bad.reason
             self._tell(f"tocsin: {why}")

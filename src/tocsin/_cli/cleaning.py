@@ -11,8 +11,8 @@ from contextlib import suppress
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 
-CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
-"""Control characters, but for tabs and ends of lines, and those that turn the direction of writing."""
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
+"""Control characters, but for tabs and ends of lines, those that turn the direction of writing, and halves of some."""
 
 
 def clean(text: str) -> str:

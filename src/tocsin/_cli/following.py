@@ -9,12 +9,23 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Generator, Iterator
-from io import FileIO
 from pathlib import Path
-from typing import NamedTuple
 
-from tocsin._cli.opened import CutError, Opened
-from tocsin._cli.places import PRINT, SURE, Folder, Place, Sibling, found_again, holds, lost, piece, printed
+from tocsin._cli.opened import CHUNK, CutError, Mark, Opened, unended
+from tocsin._cli.places import (
+    PRINT,
+    SURE,
+    Folder,
+    Place,
+    PlaceLostError,
+    Sibling,
+    begins_alike,
+    found_again,
+    holds,
+    lost,
+    packs,
+    printed,
+)
 from tocsin._cli.reading.lines import LONGEST, OnBad, Source, decoded, refuse, too_long, unfinished
 from tocsin._cli.reading.text import has_names
 from tocsin._common.errors import InputError
@@ -22,26 +33,21 @@ from tocsin._common.errors import InputError
 POLL = 0.2
 """Seconds between looks at a file that has not grown."""
 
+GLANCE = 1.0
+"""Seconds after which it is looked whether a file still has its name, although not all of its lines are read."""
+
+AWAY = 5.0
+"""Seconds without such a look in which a file may have been rotated more than once."""
+
 DOUBTS = 5
 """Looks at a folder in which a file seems to be missing, before it is: it may be on its way to another name."""
-
-
-class Mark(NamedTuple):
-    """Where a line ends, and the latest bytes that were read then, from `base` on."""
-
-    inode: int
-    head: bytes
-    offset: int
-    line: int
-    window: bytes
-    base: int
 
 
 class Followed(Source):
     """The lines of a file and, one after the other, of those that take its name.
 
     place: where to go on.  waits: whether there is more to come at the end.  as_json: whether no line names columns.
-    from_now: leave out the lines that the file has already, but for a header.
+    from_now: leave out the lines that the file has already, but for a header, unless there is a place to go on from.
     on_bad: what to do with lines that are no rows.  tell: where notes go.
     """
 
@@ -57,12 +63,14 @@ class Followed(Source):
         tell: Callable[[str], None] = lambda _: None,
     ) -> None:
         super().__init__(path)
-        self._waits, self._as_json, self._from_now = waits, as_json, from_now
+        self._waits, self._as_json = waits, as_json
         self._on_bad, self._tell = on_bad, tell
         self._header: str | None = None
         self._known = False
         self._doubts = 0
-        self._file = self._go_on(place) if place is not None else self._open(Path(path))
+        self._looked = time.monotonic()
+        self._file = self._begin(place, from_now)
+        self.mark = self._file.mark_here()
         self._lines = self._all()
 
     def place(self, mark: object, rows: int, whole: bool = False) -> Place | None:
@@ -71,7 +79,6 @@ class Followed(Source):
             return None
         tail = mark.window[: mark.offset - mark.base][-PRINT:]
         name = str(Path(self.name).absolute())
-        head = mark.head[: mark.offset]
         return Place(
             name,
             mark.inode,
@@ -80,12 +87,15 @@ class Followed(Source):
             rows,
             self._header,
             self._known,
-            printed(head),
+            printed(mark.head),
+            len(mark.head),
             printed(tail),
             whole,
         )
 
     def next_line(self) -> str:
+        if time.monotonic() - self._looked > GLANCE:
+            self._has_the_name(self._file)
         return next(self._lines)
 
     def close(self) -> None:
@@ -106,41 +116,83 @@ class Followed(Source):
         except OSError as error:
             raise InputError(f"Cannot read {path}: {error.strerror or error}.") from error
 
+    def _begin(self, place: Place | None, from_now: bool) -> Opened:
+        if place is not None:
+            try:
+                return self._go_on(place)
+            except PlaceLostError as error:
+                if not from_now:
+                    raise
+                self._tell(f"{error.why} Rows may have been lost, and what is there now is left out (--from-now).")
+        file = self._open(Path(self.name))
+        while from_now:
+            try:
+                self._leave_out(file)
+                break
+            except CutError:  # just now
+                file.close()
+                file = self._open(Path(self.name))
+        return file
+
+    def _leave_out(self, file: Opened) -> None:
+        """The whole lines that a file has. The first counts for its names."""
+        end, count = file.end_of_lines()
+        while not file.begun and file.offset < end and (fresh := file.read()):
+            for _ in self._whole_lines(file, fresh):
+                if file.begun:
+                    break
+        if file.begun:
+            file.jump(end, count)
+
     def _go_on(self, place: Place) -> Opened:
         folder = Folder(self.name)
         file = found_again(place, folder)
         if file is None:
-            if self._waits or not place.whole or folder.own is None or _begins_alike(folder.own, place):
+            if self._waits or not place.whole or folder.own is None or begins_alike(folder.own.path, place):
                 raise lost(
                     f"{self.name} is no longer the file that was watched up to row {place.rows}, or was cut back, and "
                     "neither that file nor a copy of it is beside it."
                 )
             return self._open(Path(self.name))
+        if not place.offset:
+            return self._open(file.path)
         if not place.begun:
             raise lost(f"The names of columns in {self.name} span several lines.")
+        opened = self._open(file.path, place.offset, place.line)
+        if opened.torn_since:
+            opened.close()
+            raise unended(place.line)
         self._known, self._header = True, place.header
         self.named, self.row = place.header is not None, place.rows
-        return self._open(file.path, place.offset, place.line)
+        return opened
 
     def _next_file(self, file: Opened) -> Opened | None:
         """The one that took the name after this; None while this is the latest."""
-        try:
-            if Path(self.name).stat().st_ino == file.inode:
-                return None
-        except FileNotFoundError:
+        if self._has_the_name(file):
             return None
-        folder = Folder(self.name)
-        own = folder.own
+        folder, here, away = Folder(self.name), self._here(file), time.monotonic() - self._looked
+        own, others = folder.own, folder.others()
         mine = next((other for other in folder.files if other.inode == file.inode), None)
-        if mine is None and own is not None and file.position >= SURE and holds(own.path, self._here(file)):
-            return self._open(own.path, file.offset, file.line)  # the same, written anew
+        if mine is None and file.position >= SURE:
+            if own is not None and holds(own.path, here):
+                return self._open(own.path, file.offset, file.line)  # the same, written anew
+            mine = next((other for other in others if other.size == file.size and holds(other.path, here)), None)
+        if mine is None:
+            mine = next((other for other in others if packs(other.path, file.head, file.size)), None)
         after = folder.after(mine, file.written)
         if after is None:
             self._doubts += 1
             if self._doubts <= DOUBTS:
                 time.sleep(POLL)
                 return self._next_file(file)
-            raise lost(f"{self.name} was rotated more than once, and a file that had its name in between is gone.")
+            raise lost(
+                f"{self.name} was rotated more than once, and one that had its name meanwhile is compressed or gone."
+            )
+        if mine is None and away > AWAY:
+            raise lost(
+                f"{self.name} was not looked at for {away:.0f} s, and the file that had its name is no longer beside "
+                "it: others may have had it in between."
+            )
         self._doubts = 0
         if not after:
             return None
@@ -155,9 +207,19 @@ class Followed(Source):
             return None
         return following
 
+    def _has_the_name(self, file: Opened) -> bool:
+        """Whether this is the latest, or none has taken its name yet."""
+        try:
+            has = Path(self.name).stat().st_ino == file.inode
+        except FileNotFoundError:
+            has = True
+        if has:
+            self._looked = time.monotonic()
+        return has
+
     def _here(self, file: Opened) -> Place:
-        head, tail = printed(file.head[: file.position]), printed(file.before)
-        return Place(self.name, file.inode, file.position, 0, 0, self._header, True, head, tail, False)
+        head, tail = printed(file.head), printed(file.before)
+        return Place(self.name, file.inode, file.position, 0, 0, self._header, True, head, len(file.head), tail, False)
 
     def _after_cut(self, file: Opened) -> Opened:
         """A copy of what the file was, or the file from its beginning."""
@@ -167,13 +229,19 @@ class Followed(Source):
             for other in folder.others():
                 if holds(other.path, here):
                     return self._copy(other, file)
-        if not file.cut_back:
+        if self._has_rows(file):
             raise lost(f"{self.name} was cut back and has grown again between two looks, and there is no copy of it.")
         self._tell(
             f"{self.name} was cut back, and there is no copy of it beside it: rows written to it in the last "
             f"{POLL:g} s before that were not seen. It is read from its beginning."
         )
         return self._open(Path(self.name))
+
+    def _has_rows(self, file: Opened) -> bool:
+        """Whether there is more in a file than a header."""
+        whole, end, _ = file.beginning(CHUNK).rpartition(b"\n")
+        found = decoded(whole, first=True).strip()
+        return bool(end) and found not in ("", (self._header or "").strip())
 
     def _copy(self, other: Sibling, file: Opened) -> Opened:
         copy = self._open(other.path, file.position, file.line)
@@ -197,17 +265,15 @@ class Followed(Source):
             if not following.begun and file.rest.strip():
                 self._on_bad(unfinished(self.name, file.line + 1, bytes(file.rest)))
             file.close()
-            self._file = following
+            self._file, self._looked = following, time.monotonic()
 
     def _until_replaced(self, file: Opened) -> Generator[str, None, Opened | None]:
         """The lines of one file; at its end the file that comes after it, if there is one."""
-        begin = file.end_of_lines() if self._from_now else (0, 0)
-        self._from_now = False
         following: Opened | None = None
         while True:
             fresh = file.read()
             if fresh:
-                yield from self._whole_lines(file, fresh, begin)
+                yield from self._whole_lines(file, fresh)
             elif following is not None:
                 return following
             else:
@@ -219,7 +285,7 @@ class Followed(Source):
                 if following is None:
                     time.sleep(POLL)
 
-    def _whole_lines(self, file: Opened, fresh: bytes, begin: tuple[int, int]) -> Iterator[str]:
+    def _whole_lines(self, file: Opened, fresh: bytes) -> Iterator[str]:
         end = fresh.rfind(b"\n") + 1
         if not end:
             file.rest += fresh
@@ -230,12 +296,6 @@ class Followed(Source):
         whole, file.rest = bytes(file.rest + fresh[:end]), bytearray(fresh[end:])
         for line in _split(whole) if self._waits else whole.splitlines(keepends=True):
             text = self._ended(file, line)
-            if begin[0] >= file.offset and file.begun:
-                # The first line of those that are left out: it counts only for its names.
-                file.jump(*begin)
-                if self.named and text is not None:
-                    yield text
-                return
             if text is not None:
                 yield text
 
@@ -253,7 +313,7 @@ class Followed(Source):
         file.offset += len(line) + too_much
         file.line += 1
         self.number = file.line
-        self.mark = Mark(file.inode, file.head, file.offset, file.line, file.window, file.base)
+        self.mark = file.mark_read()
         if too_much:
             self._on_bad(too_long(self.name, file.line, line))
             return None
@@ -286,14 +346,3 @@ class Followed(Source):
 
 def _split(whole: bytes) -> list[bytes]:
     return [line + b"\n" for line in whole.split(b"\n")[:-1]]
-
-
-def _begins_alike(file: Sibling, place: Place) -> bool:
-    """Whether a file has the beginning of another, though not the rest of what was read."""
-    size = min(PRINT, place.offset)
-    try:
-        with FileIO(file.path) as opened:
-            head = piece(opened, 0, size)
-    except OSError:
-        return False
-    return len(head) == size and printed(head) == place.head

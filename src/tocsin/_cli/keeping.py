@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import os
+import re
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -10,21 +13,33 @@ from pathlib import Path
 from typing import Any
 
 from tocsin._cli.outbox import MOST as MOST_WAITING
-from tocsin._cli.outbox import Outbox
-from tocsin._cli.places import Place
+from tocsin._cli.outbox import WAYS, Outbox
+from tocsin._cli.places import PRINT, Place
 from tocsin._cli.rows import Rows
 from tocsin._cli.telling import Report
 from tocsin._common.errors import InputError, StorageError
 from tocsin._detector import storage
 from tocsin._detector.base import content_of
 from tocsin._detector.detector import Detector
-from tocsin._detector.schema import Many, Maybe, Record, Whole, must, text, truth
+from tocsin._detector.schema import Choice, Many, Maybe, Number, Record, Whole, must, plain, text, truth
 
 MOST_PLACES = 16
 """Streams whose places are kept: the latest."""
 
+EVERY = 10.0
+"""Seconds between two saves of a stream that is followed, unless told otherwise."""
+
+SHARE = 20
+"""Times as long as a save takes it is until the next, if that is more: large detectors take long to write."""
+
 KEY = "source"
 """Under which a file holds it, beside the detector, which knows nothing of it."""
+
+
+def _written(value: object, at: str) -> None:
+    """A text that a file can hold."""
+    text(value, at)
+    must(not re.search("[\ud800-\udfff]", str(value)), at, value, "a text of whole characters")
 
 
 PLACE = Record(
@@ -34,24 +49,42 @@ PLACE = Record(
         "offset": Whole(),
         "line": Whole(),
         "rows": Whole(),
-        "header": Maybe(text),
+        "header": Maybe(_written),
         "begun": truth,
         "head": text,
+        "known": Whole(most=PRINT),
         "tail": text,
         "whole": truth,
     }
 )
 
 
-def _an_alarm(value: object, at: str) -> None:
-    """It is told as it is; its name must be one."""
-    must(isinstance(value, dict) and isinstance(value.get("id"), str), at, value, "an alarm with an id")
+ANY_NUMBER = Number(-math.inf, math.inf, nan=True)
 
+ALARM = Record(
+    {
+        "event": Choice(("alarm",)),
+        "id": text,
+        "detector": text,
+        "stream": text,
+        "timestamp": text,
+        "row": Whole(),
+        "run_length": Whole(),
+        "statistic": ANY_NUMBER,
+        "threshold": ANY_NUMBER,
+        "rarity": Maybe(ANY_NUMBER),
+        "channel": Maybe(Record({"statistic": text, "window": Maybe(Whole()), "width": Maybe(ANY_NUMBER)})),
+        "text": text,
+        "explanation": plain,
+    },
+    optional=frozenset({"explanation"}),
+)
+"""What `Report.alarm` makes. It is told as it is."""
 
 SOURCE = Record(
     {
         "places": Many(PLACE, most=MOST_PLACES),
-        "waiting": Many(Record({"alarm": _an_alarm, "ways": Many(text)}), most=MOST_WAITING),
+        "waiting": Many(Record({"alarm": ALARM, "ways": Many(Choice(WAYS), distinct=True)}), most=MOST_WAITING),
     }
 )
 
@@ -71,6 +104,11 @@ class Kept:
         name = str(Path(stream).absolute())
         return next((place for place in self._places if place.path == name), None)
 
+    def forget(self, stream: str) -> None:
+        """That this stream was watched: it was not."""
+        name = str(Path(stream).absolute())
+        self._places = [place for place in self._places if place.path != name]
+
     def write(self, detector: Detector, place: Place | None, outbox: Outbox) -> None:
         """All of it, whole or not at all."""
         if place is not None:
@@ -81,17 +119,36 @@ class Kept:
 
 
 class Keeper:
-    """Writes what a watch keeps, as it is now. saved: rows of this watch that the file knows of."""
+    """Writes what a watch keeps, as it is now.
 
-    def __init__(self, kept: Kept, detector: Detector, rows: Rows, report: Report) -> None:
-        self._kept, self._detector, self._rows, self._report = kept, detector, rows, report
-        self.saved = 0
+    every: rows between two saves on the way; None for some time instead.
+    """
+
+    def __init__(self, kept: Kept, detector: Detector, rows: Rows, report: Report, every: int | None) -> None:
+        self._kept, self._detector, self._rows, self._report, self._every = kept, detector, rows, report, every
+        self._tried, self._next = 0, 0.0
 
     def keep(self) -> None:
         """Write it."""
+        self._tried, began = self._report.rows, time.monotonic()
+        try:
+            self._kept.write(self._detector, self._rows.place(self._tried), self._report.outbox)
+        finally:
+            now = time.monotonic()
+            self._next = now + max(EVERY, SHARE * (now - began))
+
+    def keep_if_due(self) -> None:
+        """After so many rows or seconds; and after the first row, by which a file is known from others better."""
         taken = self._report.rows
-        self._kept.write(self._detector, self._rows.place(taken), self._report.outbox)
-        self.saved = taken
+        due = time.monotonic() >= self._next if self._every is None else taken - self._tried >= self._every
+        if due or (taken and not self._tried and self._rows.grows):
+            self.try_to_keep()
+
+    def undo(self) -> None:
+        """Write it without a place in a stream of which nothing was seen."""
+        self._rows.mark = None
+        self._kept.forget(self._rows.stream)
+        self.try_to_keep()
 
     def try_to_keep(self) -> None:
         """The same on the way: the watch goes on without, and tells."""
@@ -99,6 +156,13 @@ class Keeper:
             self.keep()
         except StorageError as error:
             self._report.tell(f"tocsin: The state is not saved, and is tried again: {error}")
+
+
+def _has_the_name(descriptor: int, path: Path) -> bool:
+    try:
+        return os.path.samestat(os.fstat(descriptor), path.lstat())
+    except FileNotFoundError:
+        return False
 
 
 @contextmanager
@@ -112,10 +176,17 @@ def locked(file: Path) -> Iterator[None]:
     target = file.resolve()
     path = target.with_name(f".{target.name}.lock")
     while True:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o666)
+        try:
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
+        except OSError as error:
+            raise InputError(
+                f"Cannot make {path}, by which one watch at a time keeps its state in {file}: "
+                f"{error.strerror or error}. If it is a link or a folder, remove it; else put the file into a folder "
+                "that may be written to."
+            ) from error
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if path.exists() and os.path.samestat(os.fstat(descriptor), path.stat()):
+            if _has_the_name(descriptor, path):
                 break
         except BlockingIOError:
             os.close(descriptor)

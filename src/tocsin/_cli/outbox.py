@@ -9,6 +9,9 @@ from typing import Any
 Alarm = dict[str, Any]
 """An object for JSON, with an 'id' that it keeps however often it is told."""
 
+WAYS = ("output", "file", "action")
+"""How alarms are told: on standard output, in a file, and by what they set off."""
+
 MOST = 1000
 """Alarms kept; those that ring when so many wait push out the oldest."""
 
@@ -32,7 +35,7 @@ class Outbox:
         return len(self._waiting)
 
     def add(self, alarm: Alarm) -> None:
-        """An alarm rang."""
+        """An alarm rang; `pushed_out` counts those that it, or others before it, left no room for."""
         with self._lock:
             if not self._ways:
                 return

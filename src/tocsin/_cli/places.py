@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import os
 import re
+import zlib
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -19,16 +21,27 @@ SURE = 1024
 """Bytes from which on two files that begin alike are the same one, written anew."""
 
 
+PACKED = (".gz", ".bz2", ".xz", ".zst", ".Z", ".zip", ".lz4")
+"""How names of compressed files end."""
+
+OURS = (".tocsin", ".bad.jsonl", ".lock", ".html")
+"""How names of files end that Tocsin writes beside a stream."""
+
+
 class PlaceLostError(TocsinError):
     """Whether rows were lost, or which ones are new, cannot be known."""
+
+    why = ""
 
 
 def lost(why: str) -> PlaceLostError:
     """The error, with what can be done."""
-    return PlaceLostError(
+    error = PlaceLostError(
         f"{why} Rows may have been lost, and which are new cannot be known. Give --reread to take in all that is there "
         "now, or --from-now (with --follow) for what comes from now on."
     )
+    error.why = why
+    return error
 
 
 @dataclass(frozen=True)
@@ -37,7 +50,8 @@ class Place:
 
     path: the stream's name.  offset, line: bytes and lines of the file.  rows: observations of the whole stream.
     header: the line that names the columns; None if there is none.  begun: whether that is known yet.
-    head, tail: hashes of the file's first bytes, and of those before the offset.  whole: whether it ended there.
+    head, tail: hashes of the file's first bytes, and of those before the offset.  known: how many bytes `head` is of;
+    they may be more than were taken in.  whole: whether it ended there.
     For files that are not lines of text `offset` is their size, and `line` the rows taken, with bad ones.
     """
 
@@ -49,6 +63,7 @@ class Place:
     header: str | None
     begun: bool
     head: str
+    known: int
     tail: str
     whole: bool
 
@@ -99,29 +114,48 @@ class Folder:
         return sorted((file for file in self.files if file != self.own), key=lambda file: -file.written)
 
     def after(self, file: Sibling | None, written: int) -> list[Sibling] | None:
-        """Files that took the name after this one, oldest first; None if some may be gone.
+        """Files that took the name after this one, oldest first; None if some may be gone, or cannot be read.
 
-        file: None if it has gone.  written: when it was last.
+        file: None if it has gone; it may be compressed.  written: when it was last.
         """
         number = _numbered(self.path.name)
         current = [self.own] if self.own is not None else []
+        newer = [other for other in self.others() if other.written > written and self._rotated(other.path.name)]
         if file is None:
-            newer = [other for other in self.others() if number.fullmatch(other.path.name) and other.written > written]
             return None if newer else current
         if file == self.own:
             return []
-        found = number.fullmatch(file.path.name)
+        name = _unpacked(file.path.name)
+        unread = [_unpacked(other.path.name) for other in newer if other != file and other.path.suffix in PACKED]
+        found = number.fullmatch(name)
         if found is not None:
             between = {int(own[1]): other for other in self.files if (own := number.fullmatch(other.path.name))}
+            between[int(found[1])] = file
             numbers = [i for i in between if i < int(found[1])]
             first = min(between)  # some count from 0
             if sorted(numbers) != list(range(first, int(found[1]))) or first > 1:
                 return None
+            if any(int(own[1]) < first for other in unread if (own := number.fullmatch(other))):
+                return None
             return [between[i] for i in sorted(numbers, reverse=True)] + current
-        alike = re.compile(re.sub(r"\d+", lambda _: r"\d+", re.escape(file.path.name)))
+        alike = re.compile(re.sub(r"\d+", lambda _: r"\d+", re.escape(name)))
         dated = [other for other in self.others() if alike.fullmatch(other.path.name) and other != file]
-        later = [other for other in dated if (other.written, other.path.name) > (file.written, file.path.name)]
+        later = [other for other in dated if (other.written, other.path.name) > (written, name)]
+        if any(other > name for other in unread):
+            return None
         return sorted(later, key=lambda other: (other.written, other.path.name)) + current
+
+    def _rotated(self, name: str) -> bool:
+        """Whether a file may have had the name: all that begins with it, or has a number before its ending."""
+        stem, ending = self.path.name.removesuffix(self.path.suffix), re.escape(self.path.suffix)
+        if name.startswith(self.path.name):
+            return not name.endswith(OURS)
+        return re.fullmatch(rf"{re.escape(stem)}[-_.]?\d[-_.:T\d]*{ending}(\.\w+)?", name) is not None
+
+
+def _unpacked(name: str) -> str:
+    """Of a compressed file, the name that it had before."""
+    return next((name.removesuffix(ending) for ending in PACKED if name.endswith(ending)), name)
 
 
 def _numbered(name: str) -> re.Pattern[str]:
@@ -132,12 +166,35 @@ def holds(path: Path, place: Place) -> bool:
     """Whether a file still has what was taken in of it."""
     try:
         with FileIO(path) as file:
-            if os.fstat(file.fileno()).st_size < place.offset:
+            if os.fstat(file.fileno()).st_size < max(place.offset, place.known):
                 return False
-            head = piece(file, 0, min(PRINT, place.offset))
+            head = piece(file, 0, place.known)
             tail = piece(file, max(place.offset - PRINT, 0), min(PRINT, place.offset))
             return printed(head) == place.head and printed(tail) == place.tail
     except OSError:
+        return False
+
+
+def begins_alike(path: Path, place: Place) -> bool:
+    """Whether a file has the beginning of the one that a place is in, though not the rest of what was read."""
+    try:
+        with FileIO(path) as file:
+            head = piece(file, 0, place.known)
+    except OSError:
+        return False
+    return 0 < place.known == len(head) and printed(head) == place.head
+
+
+def packs(path: Path, head: bytes, size: int) -> bool:
+    """Whether a file is one of this size that begins so, compressed."""
+    try:
+        if path.suffix != ".gz":
+            return False
+        with FileIO(path) as file:
+            end = piece(file, max(os.fstat(file.fileno()).st_size - 4, 0), 4)
+        with gzip.open(path) as unpacked:
+            return end == (size % 2**32).to_bytes(4, "little") and unpacked.read(len(head)) == head
+    except (OSError, EOFError, zlib.error):
         return False
 
 
@@ -154,6 +211,6 @@ def found_again(place: Place, folder: Folder) -> Sibling | None:
     same = [file for file in candidates if file.inode == place.inode and holds(file.path, place)]
     if same:
         return same[0]
-    if place.offset <= len((place.header or "").encode()):
+    if max(place.offset, place.known) <= len((place.header or "").encode()):
         return None  # a header alone tells no file from the next
     return next((file for file in candidates if holds(file.path, place)), None)

@@ -20,8 +20,8 @@ from tocsin._detector.detector import Detector
 class Rows:
     """A stream that is watched: standard input, a file of lines that may grow, or any other file.
 
-    place: where a watch was in it.  before: rows that were taken in then.  mark: where the latest row ends that was
-    taken in.  ended: whether there are no more.
+    stream: its name.  place: where a watch was in it.  before: rows that were taken in then.  mark: where the latest
+    row ends that was taken in.  ended: whether there are no more.  grows: whether more are waited for.
     """
 
     def __init__(
@@ -34,7 +34,7 @@ class Rows:
         follow: bool,
         from_now: bool,
     ) -> None:
-        self._stream, self._place, self._bad, self._follow = stream, place, bad, follow
+        self.stream, self._place, self._bad, self.grows = stream, place, bad, follow
         self.mark: object = None
         self.ended = False
         self._skipped = 0
@@ -54,30 +54,38 @@ class Rows:
             )
         elif place is not None:
             self._skipped = _rows_to_skip(stream, place)
+        if isinstance(self._source, Followed):
+            self.mark = self._source.mark
+        self._first, self._known = self.mark, place is not None
         self.before = self._source.row if self._source is not None else place.rows if place and self._skipped else 0
         if not self.before:
             self._place = None  # a place in another file of its name
 
     def blocks(self, detector: Detector, file: Path, columns: list[str] | None) -> Iterator[Block]:
         """The rows, in blocks as large as may be waited for."""
-        one = self._follow or self._stream == reading.STANDARD_INPUT
+        one = self.grows or self.stream == reading.STANDARD_INPUT
         size = 1 if one else reading.BLOCK
+        # Where bad rows do not end the watch, a quote too many must not take the rest of the file with it.
+        lines = one or not self._bad.stops
         for block in streams.marked_blocks(
-            detector, file, self._stream, columns, size, self._source, self._on_bad, line_by_line=one
+            detector, file, self.stream, columns, size, self._source, self._on_bad, line_by_line=lines
         ):
             done = sum(self._was_taken(mark) for mark in block.marks) if self._skipped else 0
             if done < len(block.table):
-                yield Block(block.table[done:], block.marks[done:]) if done else block
+                yield block.without(done)
 
     def place(self, rows: int) -> Place | None:
         """Where it is now, after so many rows of this watch; None if that cannot be told."""
-        if self.mark is None:
-            return None if self._place is None else replace(self._place, whole=self.ended)
         if isinstance(self._source, Followed):
             return self._source.place(self.mark, self.before + rows, self.ended)
         if isinstance(self.mark, int):
-            return _place_of_file(self._stream, self.mark, self.before + rows, self.ended)
-        return None
+            return _place_of_file(self.stream, self.mark, self.before + rows, self.ended)
+        return None if self._place is None else replace(self._place, whole=self.ended)
+
+    @property
+    def begun(self) -> bool:
+        """Whether it was watched before, or any of it was seen, good or bad."""
+        return self._known or self.mark != self._first
 
     def close(self) -> None:
         """Let the file go."""
@@ -99,7 +107,9 @@ def _place_of_file(path: str, line: int, rows: int, whole: bool) -> Place:
         found = os.fstat(file.fileno())
         head, tail = piece(file, 0, PRINT), piece(file, max(found.st_size - PRINT, 0), PRINT)
     name = str(Path(path).absolute())
-    return Place(name, found.st_ino, found.st_size, line, rows, None, True, printed(head), printed(tail), whole)
+    return Place(
+        name, found.st_ino, found.st_size, line, rows, None, True, printed(head), len(head), printed(tail), whole
+    )
 
 
 def _rows_to_skip(path: str, place: Place) -> int:

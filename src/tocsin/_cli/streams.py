@@ -57,7 +57,7 @@ def marked_blocks(
     else:
         found = reading.read_source(source, selection, size, on_bad, line_by_line=line_by_line)
     for block in found:
-        yield Block(_named(detector.intake_, columns, block.table), block.marks)
+        yield Block(_named(detector.intake_, columns, block.table), block.marks, block.lines)
 
 
 def _selection(own: Intake, called: str, stream: str, columns: list[str] | None) -> Selection:

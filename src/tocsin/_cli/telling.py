@@ -17,11 +17,11 @@ from rich.console import Console
 from rich.text import Text
 
 from tocsin._cli import describe
-from tocsin._cli.actions import Actions
+from tocsin._cli.actions import WAY, Actions
 from tocsin._cli.cleaning import clean, silence_standard_output
 from tocsin._cli.ledger import Ledger
 from tocsin._cli.live import View, by_chance
-from tocsin._cli.outbox import Alarm, Outbox
+from tocsin._cli.outbox import MOST, Outbox
 from tocsin._cli.places import printed
 from tocsin._common.wording import counted, rounded
 from tocsin._explain.result import Explanation
@@ -108,15 +108,18 @@ class Report:
             why = None if explanation is None else str(explanation)
             self.view.rang(f"observation {row:,}, {rarity}: {values}", why)
             lines = [_ringing(f"{now:%H:%M:%S} observation {row:,}, {rarity} ({outcome.channel})")]
+        room = not self.outbox.pushed_out
         self.outbox.add(facts)
+        if room and self.outbox.pushed_out:
+            self.tell(f"tocsin: {MOST} alarms wait to be told, and new ones push out the oldest.")
         self.keep()
-        self._act([facts])
+        self._act()
         self._log()
         self._show({facts["id"]: lines})
 
     def tell_what_waits(self) -> None:
         """Alarms that an earlier watch could not tell, or was killed over."""
-        self._act(self.outbox.waiting("action"))
+        self._act()
         self._log()
         self._show({})
 
@@ -125,13 +128,18 @@ class Report:
         self._log()
         self._show({})
 
-    def leave(self) -> None:
-        """Tell of alarms that came to nothing."""
+    def leave(self, *, saved: bool) -> None:
+        """Tell of alarms that came to nothing; saved: or that the next watch tells."""
         if self._unwritten:
             silence_standard_output()
         for way, option in (("file", "--alarms"), ("output", "standard output")):
             if left := len(self.outbox.waiting(way)):
                 self.tell(f"tocsin: {counted(left, 'alarm')} could not be written to {option}.")
+        if left := len(self.outbox.waiting(WAY)):
+            then = "the next watch tries again" if saved else "nobody tries again (without --save-state)"
+            self.tell(f"tocsin: {counted(left, 'alarm')} had no effect by --on-alarm; {then}.")
+        if pushed := self.outbox.pushed_out:
+            self.tell(f"tocsin: {counted(pushed, 'alarm')} came to nothing: too many waited to be told.")
 
     @property
     def others_listen(self) -> bool:
@@ -140,10 +148,9 @@ class Report:
 
     # Ways of telling: each fails on its own
 
-    def _act(self, alarms: list[Alarm]) -> None:
+    def _act(self) -> None:
         if self.actions is not None:
-            for alarm in alarms:
-                self.actions.ring(alarm)
+            self.actions.ring()
 
     def _log(self) -> None:
         if self.log is None:

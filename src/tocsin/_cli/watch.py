@@ -10,13 +10,13 @@ from typing import Annotated
 import typer
 
 from tocsin._cli import common, reading
-from tocsin._cli.actions import COMMAND_TIMEOUT, MOST_WAITING, TRIES, Actions
+from tocsin._cli.actions import COMMAND_TIMEOUT, TRIES, WAY, Actions
 from tocsin._cli.bad_rows import MOST_IN_A_ROW, WORDS, BadRows
-from tocsin._cli.following import Mark
-from tocsin._cli.keeping import Keeper, Kept, locked
+from tocsin._cli.keeping import EVERY, Keeper, Kept, locked
 from tocsin._cli.ledger import Ledger
 from tocsin._cli.live import View
-from tocsin._cli.outbox import Outbox
+from tocsin._cli.outbox import MOST, Outbox
+from tocsin._cli.places import PlaceLostError
 from tocsin._cli.reading import Block
 from tocsin._cli.reading.lines import BadRow
 from tocsin._cli.rows import Rows
@@ -38,7 +38,11 @@ Follow = typer.Option(
     help="At the end of STREAM (.csv or .jsonl) wait for more lines, as tail -F does. Of a file that was rotated the "
     "rest is read, then those that had its name in between, and then the one that has it now.",
 )
-FromNow = typer.Option("--from-now", help="With --follow: leave out the rows that STREAM has already.")
+FromNow = typer.Option(
+    "--from-now",
+    help="With --follow, for the first watch of STREAM: leave out the rows that it has already. Where FILE says up to "
+    "where it was watched, it goes on from there, also with this; if that place cannot be found again, from now on.",
+)
 Reread = typer.Option(
     "--reread", help="Read STREAM from its beginning, although FILE says that it was watched before, and up to where."
 )
@@ -46,8 +50,9 @@ BadRowsOption = typer.Option(
     "--bad-rows",
     metavar="stop|skip|FILE",
     help="What to do with rows that cannot be taken in: end the watch, leave them out, or keep them in FILE, as lines "
-    f"of JSON with the reason. {MOST_IN_A_ROW} of them in a row always end it. Default: stop; with --follow they are "
-    "kept beside the detector, in NAME.bad.jsonl.",
+    f"of JSON with the reason. {MOST_IN_A_ROW} of them in a row always end it. Only with stop may a quoted field of "
+    "CSV span lines; else each line is a row, so that a quote too many takes no others with it. Default: stop; with "
+    "--follow they are kept beside the detector, in NAME.bad.jsonl.",
 )
 Timeout = typer.Option(
     metavar="SECONDS", min=0.001, help="How long a command of --on-alarm may take before it is ended."
@@ -62,21 +67,22 @@ Live = typer.Option(
 Alarms = typer.Option(metavar="FILE", help="Also append each alarm to FILE, as a line of JSON.")
 OnAlarm = typer.Option(
     metavar="COMMAND|URL",
-    help="For each alarm run a command in the shell, or POST it to an address that begins with http:// or https:// "
-    f"({TRIES} tries, and one more before the next alarm). In the background, one at a time and in order; up to "
-    f"{MOST_WAITING} alarms wait, and further ones are dropped. Failures are told on standard error, and the watch "
-    "goes on.",
+    help="For each alarm run a command in the shell, or POST it to an address that begins with http:// or https://, "
+    "in the background, one at a time and in order. What fails (a status that is not 0, an answer that is not 2xx, a "
+    f"timeout) is tried {TRIES} times, told on standard error, and tried again before each later alarm and, with "
+    f"--save-state, by the next watch: it may be done twice. Up to {MOST:,} alarms wait.",
 )
 Once = typer.Option("--once", help="Stop at the first alarm.")
 SaveState = typer.Option(
     "--save-state",
-    help="At the end, and with --follow at each alarm, write the detector back to FILE, with its place in STREAM: the "
-    "next watch goes on from there, with the rows that are new.",
+    help="At the end write the detector back to FILE, with its place in STREAM: the next watch goes on from there, "
+    f"with the rows that are new. With --follow also at the beginning, at each alarm, and every {EVERY:g} s while rows "
+    "come.",
 )
 SaveEvery = typer.Option(
     metavar="ROWS",
     min=1,
-    help="The same, and also at each alarm and after every so many rows: for watches without an end.",
+    help="The same, and also at the beginning, at each alarm and after every so many rows: for watches without an end.",
 )
 Quiet = typer.Option("--quiet", "-q", help="Print nothing; the exit status tells.")
 Json = typer.Option("--json", help="Alarms and the summary as lines of JSON.")
@@ -111,8 +117,11 @@ def command(
 
     A state that was saved knows which rows of which file it has seen, also after a rotation or kill -9, so that none is
     taken in twice or left out. Where that cannot be known (a file that was cut back and has grown again, without a copy
-    beside it) the watch ends with status 3; --reread and --from-now say what to do instead. Alarms that were not told
-    when it was killed are told by the next watch, perhaps twice, with the same id.
+    beside it; files that had the name in between and are compressed or gone) the watch ends with status 3; --reread and
+    --from-now say what to do instead. Not seen are rows that were cut off within 0.2 s of being written, and a file
+    that is moved to another folder within seconds of taking the name: let rotated files stay beside STREAM, under names
+    that begin with its own, until the watch has read them. Alarms that were not told when it was killed are told by the
+    next watch, perhaps twice, with the same id.
 
     \b
     Exit status:
@@ -162,23 +171,24 @@ def command(
         at_the_end.callback(bad.close)
         if bad_rows is not None:
             bad.open()
-        place = None if reread or from_now else kept.place_of(stream)
+        place = None if reread else kept.place_of(stream)
         rows = Rows(stream, place, bad, report.tell, follow=follow, from_now=from_now)
         at_the_end.callback(rows.close)
         report.before = rows.before
         if alarms is not None:
             report.log = Ledger(alarms, "--alarms", once=saves)
             at_the_end.callback(report.log.close)
-        ways = {"output": not quiet, "file": alarms is not None, "action": on_alarm is not None}
+        ways = {"output": not quiet, "file": alarms is not None, WAY: on_alarm is not None}
         report.outbox = Outbox([way for way, wanted in ways.items() if wanted], kept.waiting)
         stop = at_the_end.enter_context(stopper())
         if on_alarm is not None:
-            report.actions = Actions(on_alarm, report.tell, lambda alarm: report.outbox.told(alarm, "action"), timeout)
+            report.actions = Actions(on_alarm, report.tell, report.outbox, timeout)
             at_the_end.callback(_finish, report.actions, stop)
-        keeper = Keeper(kept, detector, rows, report)
+        keeper = Keeper(kept, detector, rows, report, save_every)
         as_it_goes = saves and (follow or save_every is not None)
         if as_it_goes:
             report.keep = keeper.try_to_keep
+            keeper.try_to_keep()
         if report.before:
             report.tell(f"tocsin: {source} was watched up to row {report.before:,}; what comes after is watched now.")
         blocks = rows.blocks(detector, file, common.names(columns))
@@ -187,23 +197,27 @@ def command(
                 report.tell_what_waits()
                 for block in stop.until_asked(blocks):
                     _take_in(detector, block, report, rows, bad, once)
-                    if save_every is not None and report.rows - keeper.saved >= save_every:
-                        keeper.try_to_keep()
+                    if as_it_goes:
+                        keeper.keep_if_due()
                     if (once and report.alarms) or (report.unheard and not report.others_listen and not saves):
                         break
                 else:
                     rows.ended = not stop.asked
-        except TocsinError:
+        except TocsinError as error:
             if as_it_goes:
                 _finish(report.actions, stop)  # what has had its effect need not wait in the file
-                keeper.try_to_keep()
+                if rows.begun or isinstance(error, PlaceLostError):
+                    keeper.try_to_keep()
+                else:
+                    keeper.undo()  # it was another stream, of other columns perhaps
             raise
         report.tell_again()
         if saves:
             _finish(report.actions, stop)
             keeper.keep()
         report.summary(interrupted=stop.asked, saved_to=file if saves else None, bad_rows=bad.count, kept_in=bad.file)
-        report.leave()
+        _finish(report.actions, stop)
+        report.leave(saved=saves)
     raise typer.Exit(RANG if report.alarms and not exit_zero else 0)
 
 
@@ -239,8 +253,7 @@ def _one_by_one(
         try:
             report.saw_one(detector.update(block.table[position : position + 1]))
         except InputError as own:
-            mark = block.marks[position]
-            bad(BadRow(_line(mark, report.row + 1), "", own, mark))
+            bad(BadRow(*block.line(position), own, block.marks[position]))
             return position + 1
         bad.good()
         position += 1
@@ -248,13 +261,6 @@ def _one_by_one(
         if detector.alarm is not None:
             return position
     raise error
-
-
-def _line(mark: object, otherwise: int) -> int:
-    """The number of a row's line, or of the row in a file that has no lines."""
-    if isinstance(mark, Mark):
-        return mark.line
-    return mark if isinstance(mark, int) else otherwise
 
 
 def _must_make_sense(stream: str, *, follow: bool, from_now: bool, reread: bool) -> None:

@@ -95,6 +95,18 @@ def truth(value: object, at: str) -> None:
         raise Wrong(at, value, "true or false")
 
 
+def plain(value: object, at: str) -> None:
+    """What JSON has words for: numbers, texts, truth values, and lists and records of them."""
+    if isinstance(value, dict):
+        for key, item in value.items():
+            plain(item, f"{at}.{key}")
+    elif isinstance(value, list | tuple):
+        for i, item in enumerate(value):
+            plain(item, f"{at}[{i}]")
+    elif not (value is None or isinstance(value, str | int | float)):
+        raise Wrong(at, type(value).__name__, "a number, a text, or a list or record of such")
+
+
 @dataclass(frozen=True)
 class Maybe:
     """None, or what another rule says."""

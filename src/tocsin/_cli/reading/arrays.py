@@ -14,7 +14,7 @@ import numpy as np
 
 from tocsin._cli.reading.lines import BadRow, OnBad, refuse
 from tocsin._cli.reading.selection import Selection, not_finite, refusal
-from tocsin._cli.reading.text import Block
+from tocsin._cli.reading.text import Block, in_words
 from tocsin._common.errors import InputError, MissingExtraError
 from tocsin._compute.arrays import Array
 from tocsin._data.tables import Table, Values, numbered
@@ -160,7 +160,7 @@ def _checked(path: str, pieces: Iterable[Table], selection: Selection, on_bad: O
 
 
 def _bad_row(path: str, row: Table, number: int, selection: Selection) -> BadRow:
-    text = ",".join(values.as_strings()[0] or "" for _, values in row)
+    text = in_words(row)
     numbers = [(name, values.data[0]) for name, values in row if values.holds != "strings"]
     name, value = next((n, v) for n, v in numbers if np.isinf(v) or (selection.holds is None and np.isnan(v)))
     return BadRow(number, text, not_finite(f"{path}, row {number}", name, value), number)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import os
 import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from typing import BinaryIO, NamedTuple
 
+import typer
+
+from tocsin._cli.cleaning import clean
 from tocsin._common.errors import InputError
 
 LONGEST = 1 << 24
@@ -28,6 +32,13 @@ class BadRow(NamedTuple):
 
 OnBad = Callable[[BadRow], None]
 """What to do with such a row: raise, or return to go on without it."""
+
+
+def tell_of_the_last(bad: BadRow) -> None:
+    """Go on without a last line that never ended, and tell; end the reading for any other."""
+    if not isinstance(bad.reason, UnfinishedError):
+        raise bad.reason
+    typer.echo(clean(f"tocsin: {bad.reason}"), err=True)
 
 
 def refuse(bad: BadRow) -> None:
@@ -71,10 +82,11 @@ class StandardInput(Source):
     """Lines as they arrive.
 
     on_bad: what to do with a last line of a pipe that has no end, since whoever wrote it may have died over it, and
-    with lines that are too long; None to take them as they are.
+    with lines that are too long. A file has been written, and a JSON object or array that is whole shows that it is:
+    their last lines need no end.
     """
 
-    def __init__(self, name: str, on_bad: OnBad | None = None) -> None:
+    def __init__(self, name: str, on_bad: OnBad) -> None:
         super().__init__(name)
         if sys.stdin is None or sys.stdin.closed:
             raise InputError("Standard input is closed; pipe rows into it, or name a file.")
@@ -83,19 +95,27 @@ class StandardInput(Source):
         self._regular = _is_regular(self._bytes)
 
     def next_line(self) -> str:
-        line = self._bytes.readline(-1 if self._on_bad is None else LONGEST)
+        line = self._bytes.readline(LONGEST)
         if not line:
             raise StopIteration
         self.number += 1
-        if line.endswith(b"\n") or self._on_bad is None or (len(line) < LONGEST and self._regular):
+        if line.endswith(b"\n") or (len(line) < LONGEST and (self._regular or _is_whole(line))):
             return decoded(line, first=self.number == 1)
         if len(line) >= LONGEST:
             while (rest := self._bytes.readline(LONGEST)) and not rest.endswith(b"\n"):
                 pass
             self._on_bad(too_long(self.name, self.number, line))
         else:
-            self._on_bad(unfinished(self.name, self.number, line))
+            remedy = " If it is whole, end it with a newline, or give the file itself and no pipe."
+            self._on_bad(unfinished(self.name, self.number, line, remedy))
         return ""
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict | list)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _is_regular(file: BinaryIO) -> bool:
@@ -120,9 +140,9 @@ class UnfinishedError(InputError):
     """The last line has no end, so that what is missing of it is not known."""
 
 
-def unfinished(name: str, number: int, line: bytes) -> BadRow:
+def unfinished(name: str, number: int, line: bytes, remedy: str = "") -> BadRow:
     """Why a last line is no row."""
-    reason = f"{name}, line {number}, {_beginning(line)[:40]!r}, never ended, and is not taken in."
+    reason = f"{name}, line {number}, {_beginning(line)[:40]!r}, never ended, and is not taken in.{remedy}"
     return BadRow(number, _beginning(line), UnfinishedError(reason))
 
 

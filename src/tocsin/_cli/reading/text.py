@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from tocsin._cli.reading.fields import BadValueError, is_word, table_of
-from tocsin._cli.reading.lines import BadRow, OnBad, Source, StandardInput, refuse
+from tocsin._cli.reading.lines import BadRow, OnBad, Source, StandardInput, refuse, tell_of_the_last
 from tocsin._cli.reading.selection import Selection, listed
 from tocsin._common.errors import InputError, Option
 from tocsin._data.tables import Table, numbered
@@ -33,10 +33,30 @@ class Row(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Rows, and where each ends."""
+    """Rows, and where each ends: its mark, which is its number in files that have no lines.
+
+    lines: the number and the text of each one's line, if they were lines.
+    """
 
     table: Table
     marks: Sequence[object]
+    lines: Sequence[tuple[int, str]] = ()
+
+    def line(self, i: int) -> tuple[int, str]:
+        """The number of a row's line, and what stood there; or its own number, and what would have."""
+        if self.lines:
+            return self.lines[i]
+        mark = self.marks[i]
+        return mark if isinstance(mark, int) else 0, in_words(self.table[i : i + 1])
+
+    def without(self, count: int) -> Block:
+        """The rows after the first ones."""
+        return Block(self.table[count:], self.marks[count:], self.lines[count:])
+
+
+def in_words(row: Table) -> str:
+    """A row that was no line, as one."""
+    return ",".join(values.as_strings()[0] or "" for _, values in row)
 
 
 def from_source(source: Source, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
@@ -46,21 +66,21 @@ def from_source(source: Source, selection: Selection, size: int, on_bad: OnBad =
     if source.named is None and first and is_json(first[0]):
         rows = _json_rows(source, everything, selection)
     else:
-        rows = _csv_rows(source, _line_by_line(everything, _delimiter(first)), selection)
+        rows = _csv_rows(source, _line_by_line(source, everything, _delimiter(first)), selection)
     yield from _grouped(source.name, rows, selection, size, on_bad)
 
 
 def from_csv_source(source: Source, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
     """CSV in which quoted fields may span lines."""
     first = list(islice(source, 1))
-    records = csv.reader(chain(first, source), delimiter=_delimiter(first), strict=True)
+    records = _across_lines(source, chain(first, source), _delimiter(first))
     yield from _grouped(source.name, _csv_rows(source, records, selection), selection, size, on_bad)
 
 
 def from_csv_lines(source: Source, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
     """CSV in which a row is a line."""
     first = list(islice(source, 1))
-    records = _line_by_line(chain(first, source), _delimiter(first))
+    records = _line_by_line(source, chain(first, source), _delimiter(first))
     yield from _grouped(source.name, _csv_rows(source, records, selection), selection, size, on_bad)
 
 
@@ -75,8 +95,8 @@ def from_lines(name: str, lines: Iterable[str], selection: Selection, size: int)
 
 
 def from_standard_input(name: str, selection: Selection, size: int) -> Iterator[Table]:
-    """Rows as they arrive."""
-    return (block.table for block in from_source(StandardInput(name), selection, size))
+    """Rows as they arrive; without a last line that never ended, which is told."""
+    return (block.table for block in from_source(StandardInput(name, tell_of_the_last), selection, size))
 
 
 def from_csv(path: str, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
@@ -109,35 +129,59 @@ def _delimiter(first: list[str]) -> str:
     return next((mark for mark in ",;\t" if any(mark in line for line in first)), ",")
 
 
-class _line_by_line(Iterator[list[str]]):  # noqa: N801
-    """A record per line: a stray quote must not swallow the lines that follow it in a live stream."""
+class _Records(Iterator[list[str]]):
+    """Lines of a source as lists of fields. began: the number of the line with which the latest one began."""
 
-    def __init__(self, lines: Iterable[str], delimiter: str) -> None:
-        self._lines, self._delimiter = iter(lines), delimiter
+    began = 0
+
+    def __init__(self, source: Source, lines: Iterable[str], delimiter: str) -> None:
+        self._source, self._lines, self._delimiter = source, iter(lines), delimiter
+
+
+class _line_by_line(_Records):  # noqa: N801
+    """A record per line: a stray quote must not swallow the lines that follow it, where those before it are kept."""
 
     def __next__(self) -> list[str]:
-        return next(csv.reader([next(self._lines)], delimiter=self._delimiter, strict=True))
+        line = next(self._lines)
+        self.began = self._source.number
+        return next(csv.reader([line], delimiter=self._delimiter, strict=True))
 
 
-def _csv_rows(source: Source, records: Iterator[list[str]], selection: Selection) -> Iterator[Row]:
+class _across_lines(_Records):  # noqa: N801
+    """Records with quoted fields that may span lines."""
+
+    def __init__(self, source: Source, lines: Iterable[str], delimiter: str) -> None:
+        super().__init__(source, lines, delimiter)
+        self._fields = csv.reader(self._seen(), delimiter=delimiter, strict=True)
+
+    def __next__(self) -> list[str]:
+        self.began = 0
+        return next(self._fields)
+
+    def _seen(self) -> Iterator[str]:
+        for line in self._lines:
+            self.began = self.began or self._source.number
+            yield line
+
+
+def _csv_rows(source: Source, records: _Records, selection: Selection) -> Iterator[Row]:
     try:
         first = next(records, None)
     except csv.Error as error:
-        raise _not_csv(source, error) from error
+        raise _not_csv(source, records, error) from error
     if first is None:
         return
     names = numbered(len(first))
     if any(map(is_word, first)) if source.named is None else source.named:
         names = _header(source.name, first, selection)
-    else:
-        records = _Again(first, records)
+        first = None
     positions = selection.positions(source.name, names)
     chosen = tuple(names[i] for i in positions)
     for number in count(source.row + 1):
         fields: list[str] = []
         trouble = None
         try:
-            record = next(records, None)
+            record, first = next(records, None) if first is None else first, None
             if record is None:
                 return
             if len(record) == len(names):
@@ -146,23 +190,16 @@ def _csv_rows(source: Source, records: Iterator[list[str]], selection: Selection
                 at = _at(source.name, number, source.number)
                 trouble = InputError(f"{at} has {len(record)} fields, the first row {len(names)}. Mend the row.")
         except csv.Error as error:
-            trouble = _not_csv(source, error)
+            trouble = _not_csv(source, records, error)
         yield Row(chosen, fields, number, source.number, source.text, source.mark, trouble)
 
 
-class _Again(Iterator[list[str]]):
-    """A record that was looked at, and those after it; unlike a chain, it survives an error."""
-
-    def __init__(self, first: list[str], rest: Iterator[list[str]]) -> None:
-        self._first: list[str] | None = first
-        self._rest = rest
-
-    def __next__(self) -> list[str]:
-        first, self._first = self._first, None
-        return next(self._rest) if first is None else first
-
-
-def _not_csv(source: Source, error: csv.Error) -> InputError:
+def _not_csv(source: Source, records: _Records, error: csv.Error) -> InputError:
+    if records.began < source.number:
+        return InputError(
+            f"{source.name}, lines {records.began} to {source.number}, are not CSV: {error}. Perhaps there is a quote "
+            f"too many in line {records.began}. Mend that line."
+        )
     return InputError(f"{source.name}, line {source.number}, is not CSV: {error}. Mend the line.")
 
 
@@ -249,7 +286,7 @@ def _blocks(name: str, group: list[Row], selection: Selection, on_bad: OnBad) ->
             if good:
                 table = table_of(group[0].names, [row.fields for row in group[:good]], selection, at)
         if good:
-            yield Block(table, [row.mark for row in group[:good]])
+            yield Block(table, [row.mark for row in group[:good]], [(row.line, row.text) for row in group[:good]])
         if good < len(group):
             bad = group[good]
             on_bad(BadRow(bad.line, bad.text, trouble, bad.mark))
