@@ -50,8 +50,10 @@ THRESHOLD_SPREADS = 4
 MOST_RANG = 500
 """Windows that rang that are kept, to judge explanations by."""
 
-LAW_ALARMS, MOST_OFTENER = 2500, 5.0
-"""Alarms to judge the influence of points by, and how many times as often as promised they may come for it."""
+ENOUGH_FREEDOM, OFTENER, GROWTH = 10.0, 2.0, 0.75
+"""An influence of points that is known worse is judged by alarms that come so many times as often. It grows with the
+level as this power of its leverage, about: as all of it where it is all scale, with one narrow window, and as half of
+it in a family of windows and widths."""
 
 CONTROLS_PER_ALARM = 4
 """Other windows that each one that rang is compared with."""
@@ -274,37 +276,39 @@ class Simulation:
     def _law_error(self, found: Found) -> tuple[float, float]:
         """From the paths that rang, and the tests at which they did.
 
-        A few hundred alarms tell little of a thousand points. Those at a lower level are more. What the law does to
-        their rate grows with the level, but less than its leverage, since not all of it is scale: as the root of it,
-        about (to 5 % where levels are passed up to five times as often, on normal points in 2 and 20 dimensions).
+        A few hundred alarms tell little of a thousand points in wide windows: then those at a lower level count, which
+        are more.
         """
-        plan, path, test, start, growth = self.plan, found.path, found.test, 0, 1.0
-        oftener = min(LAW_ALARMS / max(len(path), 1), MOST_OFTENER, plan.simulated / (TAIL_WINDOWS * plan.windows[-1]))
-        if plan.mode == "steady" and oftener > 1:
-            level = found.curve.level(math.log(plan.alpha * oftener))
-            growth = math.sqrt(found.leverage(float(found.levels[-1])) / found.leverage(level))
-            start = int(plan.edges[-2])
-            path, test = first_alarms(found.records, plan.edges, np.append(found.levels[:-1], level))
-            late = test >= start
-            made = np.full(plan.paths, plan.tests - start)
-            made[path] = np.where(late, test + 1 - start, 0)
-            path, test = path[late], test[late]
-        else:
-            made = np.full(plan.paths, plan.tests)
-            made[path] = test + 1
+        plan = self.plan
+        made = np.full(plan.paths, plan.tests)
+        made[found.path] = found.test + 1
+        error, freedom = self._influence(found.path, found.test, made, 0)
+        oftener = min(OFTENER, plan.simulated / (TAIL_WINDOWS * plan.windows[-1]))
+        if plan.mode != "steady" or freedom >= ENOUGH_FREEDOM or oftener <= 1:
+            return error, freedom
+        level, start = found.curve.level(math.log(plan.alpha * oftener)), int(plan.edges[-2])
+        growth = found.leverage(float(found.levels[-1])) / found.leverage(level)
+        path, test = first_alarms(found.records, plan.edges, np.append(found.levels[:-1], level))
+        late = test >= start
+        made = np.full(plan.paths, plan.tests - start)
+        made[path] = np.where(late, test + 1 - start, 0)
+        error, freedom = self._influence(path[late], test[late], made, start)
+        return error * growth**GROWTH, freedom
+
+    def _influence(self, path: Int32Array, test: Int64Array, made: Int64Array, start: int) -> tuple[float, float]:
+        """Of points, by these alarms: the error and its freedom. made: tests of each path, from test `start` on."""
         # Windows to compare with: those of any test that was made.
         rng = generator(self.seed, Purpose.CONTROLS)
         which = np.sort(rng.integers(0, made.sum(), CONTROLS_PER_ALARM * len(path)))
         ends = np.cumsum(made)
         other = np.searchsorted(ends, which, side="right")
-        source = plan.sampler.source
-        error, freedom = law_error(
+        source = self.plan.sampler.source
+        return law_error(
             self._windows(path, test),
             self._windows(other, start + which - (ends - made)[other]),
             source.count,
             source.length,
         )
-        return error * growth, freedom
 
     def _law_spread(self, found: Found) -> tuple[float, float]:
         """By the laws that streams were drawn from, once the transient is over."""
