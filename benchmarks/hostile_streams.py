@@ -29,6 +29,9 @@ import numpy as np
 from tocsin import Detector
 from tocsin._compute.arrays import Float64Array
 
+HUNG = 124
+"""Instead of an exit status: a watch that was asked to end, and had not when patience did."""
+
 ROWS, EVERY, LOST, PATIENCE = 160, 10, 3, 20.0
 """Rows of a stream, those between two saves, the exit status of a watch that cannot know whether rows are lost, and the
 seconds within which it must have seen all."""
@@ -155,7 +158,12 @@ class Trial:
         """End it by a signal."""
         if self.process is not None:
             self.process.send_signal(number)
-            self.statuses.append(self.process.wait(PATIENCE))
+            try:
+                self.statuses.append(self.process.wait(PATIENCE))
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.statuses.append(HUNG)
+                self.process.wait()
             self.process = None
 
     def ask(self) -> None:
@@ -361,7 +369,7 @@ def _compared(it: Trial, detector: Path, rows: Float64Array) -> Tally:
     tally = Tally(tries=1)
     if LOST in it.statuses:
         return Tally(tries=1, refused=1)
-    tally.crashed = int("Traceback" in (it.folder / "errors").read_text())
+    tally.crashed = int(HUNG in it.statuses or "Traceback" in (it.folder / "errors").read_text())
     expected = Detector.load(detector)
     ringing = [int(i) + 1 for i in np.flatnonzero(expected.update_many(rows).alarm)]
     found = Detector.load(it.folder / "d.tocsin")

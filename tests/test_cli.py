@@ -746,6 +746,29 @@ def test_a_link_in_the_way_of_the_demo(tmp_path: Path) -> None:
 # Stopping
 
 
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="there are no timers here")
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_a_signal_that_is_lost_comes_again() -> None:
+    """Python drops what is raised in a destructor: the wait ends a little later all the same."""
+
+    class Dropping:
+        def __del__(self) -> None:
+            signal.raise_signal(signal.SIGTERM)
+
+    def items() -> Iterator[int]:
+        yield 1
+        del [Dropping()][0]
+        time.sleep(30)
+        yield 2
+
+    alarm, began = signal.getsignal(signal.SIGALRM), time.monotonic()
+    with stopper() as stop:
+        assert list(stop.until_asked(items())) == [1]
+    assert time.monotonic() - began < 15
+    assert signal.getsignal(signal.SIGALRM) is alarm
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
 def test_a_signal_stops_between_items() -> None:
     """While an item is worked on, the work is finished first; while waiting, the wait ends; then all is as before."""
 

@@ -10,6 +10,10 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+CAN_INSIST = hasattr(signal, "setitimer")
+PATIENCE = 0.5
+"""Seconds until a request that was not heard is made again."""
+
 
 class Stopper:
     """Whether someone asked to stop. The question interrupts waiting for the next item, never work on one."""
@@ -43,7 +47,16 @@ class Stopper:
     def ask(self, _number: int, _frame: FrameType | None) -> None:
         """Ask to stop; a signal handler."""
         self.asked = True
-        if self._waiting:
+        self.insist()
+
+    def insist(self, _number: int = 0, _frame: FrameType | None = None) -> None:
+        """End the waiting, if a stop was asked for; again after a while, since what is raised may be lost.
+
+        Python drops what is raised in a destructor, say, and the waiting would go on.
+        """
+        if self.asked and self._waiting:
+            if CAN_INSIST:
+                signal.setitimer(signal.ITIMER_REAL, PATIENCE)
             raise KeyboardInterrupt
 
 
@@ -55,8 +68,12 @@ def stopper() -> Iterator[Stopper]:
     if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
         numbers.append(signal.SIGHUP)
     before = {number: signal.signal(number, it.ask) for number in numbers}
+    if CAN_INSIST:
+        before[signal.SIGALRM] = signal.signal(signal.SIGALRM, it.insist)
     try:
         yield it
     finally:
+        if CAN_INSIST:
+            signal.setitimer(signal.ITIMER_REAL, 0)
         for number, handler in before.items():
             signal.signal(number, handler)
