@@ -10,6 +10,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib import import_module
@@ -758,13 +759,12 @@ def test_a_signal_that_is_lost_comes_again() -> None:
     def items() -> Iterator[int]:
         yield 1
         del [Dropping()][0]
-        time.sleep(30)
+        time.sleep(20)
         yield 2
 
-    alarm, began = signal.getsignal(signal.SIGALRM), time.monotonic()
+    alarm = signal.getsignal(signal.SIGALRM)
     with stopper() as stop:
         assert list(stop.until_asked(items())) == [1]
-    assert time.monotonic() - began < 15
     assert signal.getsignal(signal.SIGALRM) is alarm
     assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
 
