@@ -1,6 +1,6 @@
 """This version beside an earlier one, by turns: is it as fast, and does it give the same, bit for bit?
 
-    python -m benchmarks.versions REVISION [--turns 7]
+    python -m benchmarks.versions REVISION [--turns 7] [--fits]
 
 Both run `benchmarks.workloads` in processes of their own, each with what it has compiled so far, and a first fit with
 nothing compiled. Processor time, since machines are shared; read the ratios of medians. Ends with status 1 if a result
@@ -36,6 +36,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("revision", help="the version to compare with, as git names it")
     parser.add_argument("--turns", type=int, default=7)
+    parser.add_argument("--fits", action="store_true", help="default fits alone, of 1000 and of 10 000 points")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         archive = subprocess.run(
@@ -45,16 +46,20 @@ def main() -> None:
             files.extractall(folder, filter="data")
         earlier, present = Path(folder) / "src", HERE / "src"
         for source in (earlier, present):
-            answer(source)  # compiles
-        answers = [(answer(earlier), answer(present)) for _ in range(options.turns)]
-        first = [(first_contact(earlier), first_contact(present)) for _ in range(options.turns)]
+            answer(source, *(["first"] if options.fits else []))  # compiles
+        alone = ["fits"] if options.fits else []
+        answers = [(answer(earlier, *alone), answer(present, *alone)) for _ in range(options.turns)]
+        contacts = 0 if options.fits else options.turns
+        first = [(first_contact(earlier), first_contact(present)) for _ in range(contacts)]
     print(f"| processor time, median of {options.turns} | {options.revision} | now | ratio |\n|---|---|---|---|")
-    for turns in (first, answers):
+    for turns in (first, answers) if first else (answers,):
         for name in turns[0][0]["times"]:
             before, now = (statistics.median(turn[i]["times"][name] for turn in turns) for i in (0, 1))
             print(f"| {name} | {before * 1e3:.1f} ms | {now * 1e3:.1f} ms | {now / before:.2f} |")
     digests = [each["digests"] for turn in answers for each in turn]
     different = [name for name in digests[0] if len({own[name] for own in digests}) > 1]
+    if options.fits:
+        return
     print(f"\n{len(digests[0]) - len(different)} of {len(digests[0])} results are the same, bit for bit.")
     if different:
         print("Not the same: " + "; ".join(different))

@@ -1,9 +1,9 @@
 """What `benchmarks.versions` has each version do: fits, updates, banks, fleets and files, by public names alone.
 
-    python -m benchmarks.workloads [first]
+    python -m benchmarks.workloads [first | fits]
 
 prints, as JSON, the processor time of each in seconds, and a digest of all that it gave; or, of a first small fit and
-an update alone, the time since the process began.
+an update alone, the time since the process began; or the time of fits with no option but the expected run time.
 """
 
 from __future__ import annotations
@@ -44,6 +44,9 @@ def main() -> None:
         Detector(200, seed=1, paths=200).fit(quiet).update(np.zeros(2))
         print(json.dumps({"times": {"first fit and update, nothing compiled": time.process_time()}, "digests": {}}))
         return
+    if sys.argv[1:] == ["fits"]:
+        print(json.dumps({"times": default_fits(), "digests": {}}))
+        return
     times: Times = {}
     digests: Digests = {}
     for name, detector, reference, stream in cases():
@@ -51,6 +54,17 @@ def main() -> None:
         digests[f"thresholds, {name}"] = digest(detector.thresholds_, np.array(interval(detector)))
         run(name, detector, stream, times, digests)
     print(json.dumps({"times": times, "digests": digests}))
+
+
+def default_fits() -> Times:
+    """As a user's first: to a run time of 5000, with an interval."""
+    times: Times = {}
+    for points, columns in ((1000, 2), (1000, 20), (10_000, 2), (10_000, 20)):
+        reference = np.random.default_rng(0).standard_normal((points, columns))
+        for name, interval in (("", True), (" without its interval", False)):
+            fit = partial(Detector(5000, seed=1, interval=interval).fit, reference)
+            times[f"default fit{name}, {points} points, {columns} columns"] = timed(fit)
+    return times
 
 
 def cases() -> Iterator[tuple[str, Detector, object, Floats]]:
