@@ -109,6 +109,12 @@ class Tally:
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
+def _listening() -> None:
+    """What nohup, or a shell that starts this in the background, has others ignore is not for a watch to ignore."""
+    for number in ASKS:
+        signal.signal(number, signal.SIG_DFL)
+
+
 def fitted(file: Path) -> None:
     """A small detector."""
     rows = np.random.default_rng(0).normal(size=(300, 2))
@@ -152,7 +158,7 @@ class Trial:
         options = [*how, "--alarms", str(self.folder / "alarms.jsonl"), "--quiet"]
         command = [sys.executable, "-m", "tocsin", "watch", str(self.folder / "d.tocsin"), str(self.log), *options]
         with (self.folder / "errors").open("ab") as errors:
-            self.process = subprocess.Popen(command, stderr=errors, stdin=subprocess.DEVNULL)
+            self.process = subprocess.Popen(command, stderr=errors, stdin=subprocess.DEVNULL, preexec_fn=_listening)
 
     def end(self, number: int) -> None:
         """End it by a signal."""
