@@ -4,6 +4,7 @@ A writer appends rows, rotates the file and kills the watch (kill -9, or a signa
 at random; each try ends as one uninterrupted watch of all rows would, or, where nobody could know what is missing, in
 the exit status that says so. What is compared are the rows that the detector took in, the alarms that were written, and
 the statistics of the rows that come next.
+A long file, since what is done to a file, to a watch, and what is compared belong to one story.
 """
 
 from __future__ import annotations

@@ -77,7 +77,6 @@ NOT_RUN = {
     "nvidia-cuda-mps-control": "needs a GPU",
     "pip install": "needs the network",
     "python -m benchmarks.": "takes minutes",
-    "python -m pytest": "runs by itself",
     "tocsin reproduce calibration": "takes most of an hour",
     "tocsin reproduce explanations": "takes ten minutes",
     "tocsin reproduce figure1": "takes all cores for half a minute",

@@ -12,6 +12,7 @@ from functools import partial
 import numpy as np
 
 from tocsin._calibration.blocks import Loudest, NullBlocks, NullPaths
+from tocsin._calibration.found import Found
 from tocsin._calibration.normalise import Normaliser
 from tocsin._calibration.plan import COARSEST, FINEST, OF_OWN, TAIL_WINDOWS, Plan
 from tocsin._calibration.recursion import (
@@ -57,32 +58,6 @@ it in a family of windows and widths."""
 
 CONTROLS_PER_ALARM = 4
 """Other windows that each one that rang is compared with."""
-
-
-@dataclass(frozen=True)
-class Found:
-    """What paths tell.
-
-    levels: the thresholds of the stretches.  path, test: which paths ring, and when.
-    curve: of rates, once the transient is over.  centre: the mean of all paths.
-    """
-
-    records: Records
-    stretches: list[Stretch]
-    levels: Float64Array
-    path: Int32Array
-    test: Int64Array
-    curve: RateCurve
-    centre: float
-
-    def leverage(self, level: float) -> float:
-        """How much the log rate at a level changes with the scale of the statistic."""
-        return self.curve.leverage(level, self.centre)
-
-    @property
-    def error(self) -> float:
-        """Monte Carlo error of the rate of alarms."""
-        return float(max(self.stretches[-1].alarms, 1.0) ** -0.5)
 
 
 @dataclass

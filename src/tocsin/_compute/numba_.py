@@ -42,13 +42,9 @@ from tocsin._compute.numba_pairs import (
     gaussian_products,
     gaussian_row_sums,
 )
-from tocsin._compute.numba_paths import (
-    pair_bootstrap_loudest,
-    pair_bootstrap_passages,
-    pair_bootstrap_paths,
-    pair_split_paths,
-)
+from tocsin._compute.numba_paths import pair_bootstrap_paths, pair_split_paths
 from tocsin._compute.numba_rule import decide, judge
+from tocsin._compute.numba_scores import pair_bootstrap_loudest, pair_bootstrap_passages
 
 __all__ = [
     "BLOCK_WORK",

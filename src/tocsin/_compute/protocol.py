@@ -1,6 +1,7 @@
 """The hot functions, each with its signature: what every backend must have, and mypy checks.
 
 What each computes is told where it can be read as NumPy: in `numpy_`, and for arrays and random numbers in `host`.
+A long file, since every parameter has a line.
 """
 
 from __future__ import annotations
