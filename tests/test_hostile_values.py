@@ -256,7 +256,10 @@ def test_in_tables_masks_are_gaps() -> None:
     np.testing.assert_array_equal(several.statistic, as_nan.statistic)
 
 
-@pytest.mark.parametrize("preprocess", [PCA(1), lambda rows: np.asarray(rows) * 1.0, [PCA(2), PCA(1)]], ids=repr)
+STEPS = {"one": PCA(1), "a function": lambda rows: np.asarray(rows) * 1.0, "two": [PCA(2), PCA(1)]}
+
+
+@pytest.mark.parametrize("preprocess", STEPS.values(), ids=STEPS)
 def test_steps_are_given_gaps_for_masks(preprocess: Any) -> None:
     """What is under a mask is no data for them either."""
     rows = masked()
