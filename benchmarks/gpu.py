@@ -53,7 +53,7 @@ def reference(count: int = N) -> Float64Array:
 def fits() -> dict[str, Callable[[], Detector]]:
     """The fits that are measured."""
     points = reference()
-    family = partial(Detector, ERT, backend="torch", device="cuda", sampler=Independent(), seed=1)
+    family = partial(Detector, ERT, backend="torch", device="cuda", sampler=Independent(), seed=1, error=0.02)
     single = partial(family, statistic=MMD(Gaussian()), window=WINDOW)
 
     def fit(make: Callable[[], Detector]) -> Callable[[], Detector]:

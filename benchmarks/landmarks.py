@@ -62,7 +62,7 @@ def fitted(law: Law, family: str, count: int | None, seed: int) -> Detector:
     kernel, window = FAMILIES[family]
     statistic = MMD(kernel, None if count is None else Landmarks(count))
     detector = Detector(
-        ERT, statistic, window=window, start="cold", sampler=Independent(), interval=False, seed=seed
+        ERT, statistic, window=window, start="cold", sampler=Independent(), interval=False, error=0.02, seed=seed
     )  # fmt: skip
     return detector.fit(law(np.random.default_rng([31, seed]), N))
 

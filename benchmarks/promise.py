@@ -52,6 +52,7 @@ def measure(case: Case, mode: str) -> np.ndarray[tuple[int], np.dtype[np.float64
             statistic=MMD(Gaussian()),
             window=case.window,
             mode="paper" if mode == "paper" else "steady",
+            error=0.02,
             seed=seed,
         ).fit(case.law(rng, case.points))
         # The paper's thresholds are off by so much more that a third of the stream shows it as well.

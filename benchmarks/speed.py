@@ -107,9 +107,9 @@ def family() -> dict[str, float]:
     rng = np.random.default_rng(0)
     reference, stream = rng.standard_normal((1000, 20)), rng.standard_normal((50_000, 20))
     kinds = {
-        "one": Detector(ert=ERT, statistic=MMD(Gaussian()), window=100, interval=False, seed=0),
-        "many": Detector(ert=ERT, interval=False, seed=0),
-        "short": Detector(ert=ERT, statistic=MMD(Gaussian()), window=25, interval=False, seed=0),
+        "one": Detector(ert=ERT, statistic=MMD(Gaussian()), window=100, interval=False, error=0.02, seed=0),
+        "many": Detector(ert=ERT, interval=False, error=0.02, seed=0),
+        "short": Detector(ert=ERT, statistic=MMD(Gaussian()), window=25, interval=False, error=0.02, seed=0),
     }
     out: dict[str, float] = {}
     for kind, detector in kinds.items():
