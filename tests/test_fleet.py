@@ -124,7 +124,13 @@ def test_statistics_are_those_of_a_detector(case: str) -> None:
         # Coins differ.
         tie = watcher._ready().normaliser.tie
         assert abs(alarm.statistic - last.statistic) <= 1.001 * tie + 1e-5
-        assert (alarm.threshold, alarm.channel) == (last.threshold, last.channel)
+        assert alarm.threshold == last.threshold
+        assert last.channel is not None
+        if case == "discrete":
+            # To narrow kernels points are the same or not: their scores agree to seven digits, and rounding decides.
+            assert (alarm.channel.statistic, alarm.channel.window) == (last.channel.statistic, last.channel.window)
+        else:
+            assert alarm.channel == last.channel
         assert alarm.rarity >= watcher.calibration_.ert
 
 
