@@ -79,7 +79,6 @@ NOT_RUN = {
     "python -m benchmarks.": "takes minutes",
     "tocsin reproduce calibration": "takes most of an hour",
     "tocsin reproduce explanations": "takes ten minutes",
-    "tocsin reproduce figure1": "takes all cores for half a minute",
     "tocsin reproduce imaging": "needs pictures",
     "tocsin reproduce intervals": "takes an hour",
     "tocsin reproduce memories": "takes an hour",
