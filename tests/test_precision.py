@@ -112,3 +112,13 @@ def _law(seed: int, error: float, statistic: MMD, window: Any, ert: float) -> fl
     detector = Detector(ert, statistic, window=window, seed=seed, error=error).fit(points(500, seed), progress=False)
     assert detector.calibration_.errors is not None
     return detector.calibration_.errors.law
+
+
+@pytest.mark.parametrize("statistic", [MMD(Gaussian()), MeanShift()], ids=["pairs", "features"])
+def test_streams_that_are_added_are_those_of_a_fit_that_had_them_at_once(statistic: object) -> None:
+    """To the last bit: none is counted twice, none is missing, whatever blocks they came in."""
+    grown = fitted(6000, statistic=statistic)
+    at_once = fitted(6000, statistic=statistic, paths=grown.calibration_.paths)
+    assert grown.calibration_.error < 0.9 * COARSEST
+    np.testing.assert_array_equal(grown.thresholds_, at_once.thresholds_)
+    assert grown.calibration_.alarms == at_once.calibration_.alarms
