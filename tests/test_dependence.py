@@ -107,6 +107,27 @@ def test_the_level_is_exact(
     assert findings(law, 1200, 0.1) <= stats.binom.isf(RARE, 1200, 0.1)
 
 
+@laws
+def test_what_is_nothing_unusual_is_not_ranked(law: Callable[[np.random.Generator, int], Float64Array]) -> None:
+    """Ranking takes a hundred times as long: two in three references at least do without, and are not found."""
+    ranked = 0
+    for seed in range(100):
+        rng, seen = np.random.default_rng([seed, 5]), [0]
+        similar = product(law(rng, 60))
+
+        def counted(
+            first: Int64Array, second: Int64Array, similar: Similarity = similar, seen: list[int] = seen
+        ) -> Any:
+            seen[0] += 1
+            return similar(first, second)
+
+        p_value = dependence(counted, one_group(60), 8, rng)
+        assert seen[0] in (1, 1 + module.PERMUTATIONS)
+        assert seen[0] > 1 or p_value > module.UNUSUAL
+        ranked += seen[0] > 1
+    assert 0 < ranked <= 33
+
+
 @pytest.mark.parametrize(
     "statistic", [MMD(), MMD(Gaussian()), LSDD(), MeanShift()], ids=["family", "MMD", "LSDD", "mean"]
 )

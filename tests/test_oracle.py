@@ -413,6 +413,24 @@ def test_bootstrap_paths_with_a_guard(name: str, backend: Backend, case: Case) -
     _check_bootstrap_paths(name, backend, case)
 
 
+@bootstrapping
+@backends
+@settings(max_examples=6)
+@given(case=guarded_cases)
+def test_reflections_of_pseudo_references(name: str, backend: Backend, case: Case) -> None:
+    """What is known of them as such, to save work, is what would have been computed."""
+    problem, drawn, streams = PROBLEMS[name](case), _draw_weights(case), _bootstrap_streams(case)
+    streams, put = replace(streams, copies=streams.copies + COPIES), on_device(backend).put
+    weights, prepared = put(np.hstack([drawn, 2 - drawn])), _prepare(case, problem, backend)
+    for got, expected, (oracle, _) in zip(
+        _paths(prepared.bootstrap_paths(weights, reflected=COPIES), streams, backend),
+        _paths(prepared.bootstrap_paths(weights), streams, backend),
+        problem.channels,
+        strict=True,
+    ):
+        _agree(got, expected, oracle.unit)
+
+
 @problems
 @backends
 @given(case=cases)

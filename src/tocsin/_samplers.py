@@ -38,6 +38,9 @@ class Blocks:
 
 Sampler = Independent | Blocks
 
+SHARING = 16
+"""Streams in a row that meet the same pseudo-reference: what it says of points then stays in a core's cache."""
+
 MOST_REDRAWS = 20
 """Times that a block is drawn again because it overlaps the one before it in the stream."""
 
@@ -206,9 +209,15 @@ class DrawnStreams:
     copies: int
     laws: Int32Array | None = None
 
+    def points(self, rng: np.random.Generator, paths: int, compute: Functions) -> Int32Array:
+        """Those of `draw`, alone."""
+        if self.laws is not None:
+            return self.draw(rng, paths, compute).points
+        return self.source.streams(rng, paths, self.length, compute)
+
     def draw(self, rng: np.random.Generator, paths: int, compute: Functions) -> Streams:
         points = self.source.streams(rng, paths, self.length, compute)
-        copies = compute.integers(rng, self.copies, (paths, 1))
+        copies = compute.integers(rng, self.copies, (-(-paths // SHARING), 1))[np.arange(paths) // SHARING]
         coins = compute.uniforms(rng, (paths, self.length))
         if self.laws is None:
             return Streams(points, copies, coins)
@@ -223,8 +232,12 @@ class SplitStreams:
     source: Source
     length: int
 
+    def points(self, rng: np.random.Generator, paths: int, compute: Functions) -> Int32Array:
+        """Those of `draw`, alone."""
+        return self.source.distinct(rng, paths, self.length, compute)
+
     def draw(self, rng: np.random.Generator, paths: int, compute: Functions) -> Streams:
-        points = self.source.distinct(rng, paths, self.length, compute)
+        points = self.points(rng, paths, compute)
         nothing = compute.put(np.empty((paths, 0), np.int32))
         return Streams(points, nothing, compute.uniforms(rng, (paths, self.length)))
 

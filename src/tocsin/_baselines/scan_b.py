@@ -33,7 +33,7 @@ from tocsin._detector.schema import Maybe, Number, Rule, Whole
 from tocsin._state import Fitted
 from tocsin._statistics.base import Parts
 from tocsin._statistics.family import LiveFamily
-from tocsin._statistics.kernels import Gaussian, ScaledPoints
+from tocsin._statistics.kernels import Gaussian, ScaledPoints, middle
 from tocsin._statistics.mmd_gaussian import GaussianLive
 from tocsin._statistics.pairs import Family
 
@@ -141,7 +141,7 @@ class ScanB(Watcher[ScanBThreshold]):
             )
         threshold = solve(ert, window, skewness if self.correct_skewness else None)
 
-        scaled = ScaledPoints(np.median(points, axis=0), widths)
+        scaled = ScaledPoints(middle(points), widths)
         used = points[: count * window].copy()
         offset = np.array([within_blocks(used.reshape(count, window, -1), widths[0])])
         family = Family((window,), widths, np.zeros(1, np.int64), typical=-1)

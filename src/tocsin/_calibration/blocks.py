@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Protocol, runtime_checkable
 
 import numpy as np
@@ -70,8 +71,14 @@ class NullBlocks:
 
     def streams(self, block: int) -> Streams:
         """As they are drawn; again the same, if asked for again."""
-        count = min(self.plan.block, self.plan.paths - block * self.plan.block)
-        return self.plan.sampler.draw(self._rng(Purpose.MAIN, block), count, self.compute)
+        return self.plan.sampler.draw(self._rng(Purpose.MAIN, block), self._count(block), self.compute)
+
+    def points(self, block: int) -> Int32Array:
+        """Of the streams, alone."""
+        return self.plan.sampler.points(self._rng(Purpose.MAIN, block), self._count(block), self.compute)
+
+    def _count(self, block: int) -> int:
+        return min(self.plan.block, self.plan.paths - block * self.plan.block)
 
     def pilot(self, paths: int, length: int, block: int) -> Float32Array:
         """Short paths of every channel, (channels, paths, tests)."""
@@ -123,11 +130,16 @@ class NullBlocks:
 
     def _paths(self, normaliser: Normaliser, streams: Streams) -> Float64Array:
         coins = streams.coins[:, : self.plan.tests]
-        if isinstance(self.null, Loudest):
-            return self.null.loudest(
-                streams, normaliser.centre, normaliser.scale, normaliser.tie * coins, normaliser.grid, normaliser.origin
-            )
-        return normaliser.paths(self.null(streams), coins, self.compute)
+        if self._loudest is None:
+            return normaliser.paths(self.null(streams), coins, self.compute)
+        return self._loudest.loudest(
+            streams, normaliser.centre, normaliser.scale, normaliser.tie * coins, normaliser.grid, normaliser.origin
+        )
+
+    @cached_property
+    def _loudest(self) -> Loudest | None:
+        # To look for it takes as long as many a block.
+        return self.null if isinstance(self.null, Loudest) else None
 
     def _records(self, paths: Float64Array, low: Float64Array) -> Records:
         edges = self.plan.edges

@@ -93,14 +93,19 @@ class Simulation:
         found = self._simulated(normaliser, centre)
         interval = self.interval and self.plan.mode != "fixed"
         reference = self._reference_error(normaliser, found) if interval else 0.0
-        if self.plan.most > self.plan.paths:
-            found = self._as_deserved(normaliser, found, reference)
+        coarse = self.plan.most > self.plan.paths
+        law = self._law_error(found) if coarse or (interval and not self._laws) else None
+        if coarse and law is not None:
+            paths = self._deserved(found, math.hypot(law[0], reference))
+            if paths > self.plan.paths:
+                found = self._simulated_further(normaliser, found, paths)
+                law = self._law_error(found) if interval else None
         plan, stretches, levels, curve = self.plan, found.stretches, found.levels, found.curve
         self.rang = self._windows(found.path[:MOST_RANG], found.test[:MOST_RANG])
         errors = None
         if interval:
-            law, law_freedom = self._law_spread(found) if self._laws else self._law_error(found)
-            errors = Errors(found.error, law, reference, tail=0.0, law_freedom=law_freedom)
+            own, freedom = law or self._law_spread(found)
+            errors = Errors(found.error, own, reference, tail=0.0, law_freedom=freedom)
         sizes = np.diff(plan.edges)
         sizes[-1] = 1
         source = plan.sampler.source
@@ -155,16 +160,13 @@ class Simulation:
         except FloorTooHighError:
             return self._found(self._records(normaliser, everything=True), centre)
 
-    def _as_deserved(self, normaliser: Normaliser, found: Found, reference: float) -> Found:
-        """With more paths, if the error of those simulated is not small beside what the reference's finite size does.
-
-        reference: the error of that name, if it is known.
-        """
-        own = math.hypot(self._law_error(found)[0], reference)
+    def _deserved(self, found: Found, own: float) -> int:
+        """How many paths make their error small beside `own`, what the reference's finite size does to the rate."""
         error = min(max(OF_OWN * own, FINEST), COARSEST)
-        paths = min(math.ceil(self.plan.paths * (found.error / error) ** 2), self.plan.most)
-        if paths <= self.plan.paths:
-            return found
+        return min(math.ceil(self.plan.paths * (found.error / error) ** 2), self.plan.most)
+
+    def _simulated_further(self, normaliser: Normaliser, found: Found, paths: int) -> Found:
+        """So many paths, the first of which are those found already."""
         whole = self.plan.paths // self.plan.block * self.plan.block
         self.plan = replace(self.plan, paths=paths)
         self.blocks = NullBlocks(self.plan, self.null, self.seed, self.compute)
@@ -278,12 +280,10 @@ class Simulation:
         ends = np.cumsum(made)
         other = np.searchsorted(ends, which, side="right")
         source = self.plan.sampler.source
-        return law_error(
-            self._windows(path, test),
-            self._windows(other, start + which - (ends - made)[other]),
-            source.count,
-            source.length,
+        windows = self._windows(
+            np.concatenate([path, other]), np.concatenate([test, start + which - (ends - made)[other]])
         )
+        return law_error(windows[: len(path)], windows[len(path) :], source.count, source.length)
 
     def _law_spread(self, found: Found) -> tuple[float, float]:
         """By the laws that streams were drawn from, once the transient is over."""
@@ -296,17 +296,19 @@ class Simulation:
         return law_spread(np.bincount(late, minlength=count), np.bincount(laws, made, count).astype(np.int64))
 
     def _windows(self, path: Array, test: Int64Array) -> Int32Array:
-        """The points of the widest window at these tests of these paths, which are in order.
+        """The points of the widest window at these tests of these paths.
 
         The streams are drawn once more, which is cheap.
         """
         widest, size = self.plan.windows[-1], self.plan.block
         windows = np.empty((len(path), widest), np.int32)
-        bounds = np.searchsorted(path, np.arange(self.plan.blocks + 1) * size)
+        order = np.argsort(path, kind="stable")
+        bounds = np.searchsorted(path[order], np.arange(self.plan.blocks + 1) * size)
         for block, (first, last) in enumerate(itertools.pairwise(bounds)):
             if first < last:
-                own, steps = path[first:last, None] - block * size, test[first:last, None] + np.arange(widest)
-                windows[first:last] = self.compute.take(self.blocks.streams(block).points, own, steps)
+                here = order[first:last]
+                own, steps = path[here, None] - block * size, test[here, None] + np.arange(widest)
+                windows[here] = self.compute.take(self.blocks.points(block), own, steps)
         return windows
 
     def _reference_error(self, normaliser: Normaliser, found: Found) -> float:

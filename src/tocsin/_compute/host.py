@@ -47,8 +47,10 @@ def integers(device: str, rng: np.random.Generator, count: int, shape: tuple[int
 
 def references(device: str, rng: np.random.Generator, count: int, copies: int) -> Float32Array:
     """How often each of `count` points is in each of `copies` samples of as many, drawn with replacement; (N, G)."""
-    even = np.full(count, 1 / count)
-    return np.ascontiguousarray(rng.multinomial(count, even, copies).T.astype(np.float32))
+    weights = np.empty((count, copies), np.float32)
+    for g in range(copies):
+        weights[:, g] = np.bincount(rng.integers(0, count, count), minlength=count)
+    return weights
 
 
 def concatenate(arrays: Sequence[Array], axis: int = 0) -> Array:

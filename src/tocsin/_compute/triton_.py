@@ -23,7 +23,7 @@ LARGEST_EXPONENT = 16.0
 
 ALIKE = tl.constexpr(LARGEST_EXPONENT * ROUNDING / TOLERANCE)
 
-SUM_TILE, PRODUCT_TILE, BAND_TILE, WARPS = (128, 64), (32, 64), (32, 64), 4
+SUM_TILE, PRODUCT_TILE, BAND_TILE = (128, 64, 4), (64, 64, 4), (32, 16, 1)
 """Rows and columns of tiles, and the warps that share one: the fastest of those tried on an H200."""
 
 PROGRAMS = 1024
@@ -34,47 +34,60 @@ SUMMED, MOST_TOGETHER = 2048, 128
 
 
 @triton.jit
+def _product(
+    points, stride, columns, inside, queries, query_stride, rows, within, first, D, DEPTH: tl.constexpr, products
+):  # fmt: skip
+    k = (first + tl.arange(0, DEPTH)).to(tl.int64)
+    known = k < D
+    q = tl.load(queries + k[None, :] * query_stride + rows[:, None], mask=known[None, :] & within[:, None], other=0.0)
+    x = tl.load(points + k[:, None] * stride + columns[None, :], mask=known[:, None] & inside[None, :], other=0.0)
+    return tl.dot(q, x, products, input_precision="tf32x3")
+
+
+@triton.jit
 def _squares(
     points, sizes, stride, columns, inside, queries, query_sizes, query_stride, rows, within, far,
-    D, DEPTH: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
+    doubtful, D, DEPTH: tl.constexpr, AT_ONCE: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
     """|x - q|^2 of every row and column of a tile, by |x|^2 + |q|^2 - 2 x.q.
 
     If that would cancel too many digits for some pair (both far from the centre, and near to each other), the tile is
-    computed by differences.
+    computed by differences. To look for such pairs costs time: `doubtful` says whether there can be any.
     """
     products = tl.zeros((R, C), tl.float32)
-    for first in range(0, D, DEPTH):
-        k = (first + tl.arange(0, DEPTH)).to(tl.int64)
-        known = k < D
-        q = tl.load(
-            queries + k[None, :] * query_stride + rows[:, None], mask=known[None, :] & within[:, None], other=0.0
-        )
-        x = tl.load(points + k[:, None] * stride + columns[None, :], mask=known[:, None] & inside[None, :], other=0.0)
-        products = tl.dot(q, x, products, input_precision="tf32x3")
+    if AT_ONCE:  # without a loop of their own, tiles are fetched while the one before is computed
+        products = _product(points, stride, columns, inside, queries, query_stride, rows, within, 0, D, DEPTH, products)
+    else:
+        for first in range(0, D, DEPTH):
+            products = _product(
+                points, stride, columns, inside, queries, query_stride, rows, within, first, D, DEPTH, products
+            )
     size = tl.load(sizes + columns, mask=inside, other=0.0)
     query_size = tl.load(query_sizes + rows, mask=within, other=0.0)
     both = query_size[:, None] + size[None, :]
     squares = tl.maximum(both - 2 * products, 0.0)
-    if tl.max(tl.where(squares < ALIKE * both, both, 0.0)) > far:
-        squares = tl.zeros((R, C), tl.float32)
-        point, query = points, queries
-        for _ in range(D):
-            x = tl.load(point + columns, mask=inside, other=0.0)
-            q = tl.load(query + rows, mask=within, other=0.0)
-            point += stride
-            query += query_stride
-            difference = q[:, None] - x[None, :]
-            squares += difference * difference
+    # Nested, here and below: Triton computes both sides of an `and`.
+    if doubtful:  # noqa: SIM102
+        if tl.max(tl.where(squares < ALIKE * both, both, 0.0)) > far:
+            squares = tl.zeros((R, C), tl.float32)
+            point, query = points, queries
+            for _ in range(D):
+                x = tl.load(point + columns, mask=inside, other=0.0)
+                q = tl.load(query + rows, mask=within, other=0.0)
+                point += stride
+                query += query_stride
+                difference = q[:, None] - x[None, :]
+                squares += difference * difference
     return squares
 
 
 @triton.jit
 def _row_sums(
-    points, sizes, stride, count, queries, query_sizes, query_stride, n, own, guard, weights, multipliers, far, out,
-    span, D, DEPTH: tl.constexpr, WIDTHS: tl.constexpr, POWERS: tl.constexpr, OWN: tl.constexpr, WEIGHTED: tl.constexpr,
-    ROOM: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
+    points, sizes, stride, count, queries, query_sizes, query_stride, n, own, guard, weights, multipliers, far,
+    largest, out, span, D, DEPTH: tl.constexpr, AT_ONCE: tl.constexpr, WIDTHS: tl.constexpr, POWERS: tl.constexpr,
+    OWN: tl.constexpr, WEIGHTED: tl.constexpr, ROOM: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
+    doubtful = tl.load(largest) > far
     rows = tl.program_id(0) * R + tl.arange(0, R)
     within = rows < n
     places = tl.arange(0, ROOM)
@@ -88,7 +101,7 @@ def _row_sums(
         inside = columns < count
         squares = _squares(
             points, sizes, stride, columns, inside, queries, query_sizes, query_stride, rows, within, far,
-            D, DEPTH, R, C,
+            doubtful, D, DEPTH, AT_ONCE, R, C,
         )  # fmt: skip
         met = inside[None, :]
         if OWN:
@@ -111,9 +124,11 @@ def _row_sums(
 
 @triton.jit
 def _products(
-    points, sizes, stride, count, queries, query_sizes, query_stride, n, own, guard, weights, multipliers, far, out,
-    copies, D, DEPTH: tl.constexpr, SPAN: tl.constexpr, R: tl.constexpr, C: tl.constexpr, G: tl.constexpr,
+    points, sizes, stride, count, queries, query_sizes, query_stride, n, own, guard, weights, multipliers, far,
+    largest, out, copies, D, DEPTH: tl.constexpr, AT_ONCE: tl.constexpr, SPAN: tl.constexpr, R: tl.constexpr,
+    C: tl.constexpr, G: tl.constexpr,
 ):  # fmt: skip
+    doubtful = tl.load(largest) > far
     w = tl.program_id(1)
     rows = tl.program_id(0) * R + tl.arange(0, R)
     within = rows < n
@@ -130,7 +145,7 @@ def _products(
             inside = columns < count
             squares = _squares(
                 points, sizes, stride, columns, inside, queries, query_sizes, query_stride, rows, within, far,
-                D, DEPTH, R, C,
+                doubtful, D, DEPTH, AT_ONCE, R, C,
             )  # fmt: skip
             met = inside[None, :] & ((columns[None, :] < first[:, None]) | (columns[None, :] > last[:, None]))
             kernel = tl.where(met, tl.exp2(-multiplier * squares), 0.0)
@@ -143,10 +158,11 @@ def _products(
 
 @triton.jit
 def _band(
-    x, sizes, streams, neutral, count, multipliers, windows, far, back, fore, length, paths, stride, reach,
-    D, DEPTH: tl.constexpr, WIDTHS: tl.constexpr, WINDOWS: tl.constexpr, POWERS: tl.constexpr, REPEATS: tl.constexpr,
-    ROOM: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
+    x, sizes, streams, neutral, count, multipliers, far, largest, back, fore, length, paths, stride, reach,
+    D, DEPTH: tl.constexpr, AT_ONCE: tl.constexpr, WIDTHS: tl.constexpr, WINDOWS: tl.constexpr, BOUNDS: tl.constexpr,
+    POWERS: tl.constexpr, REPEATS: tl.constexpr, ROOM: tl.constexpr, R: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
+    doubtful = tl.load(largest) > far
     path = tl.program_id(0).to(tl.int64)
     begin = tl.program_id(1) * R
     own, own_sizes, own_places = x + path * length, sizes + path * length, streams + path * length
@@ -162,13 +178,14 @@ def _band(
         inside = (columns >= 0) & (columns < length)
         squares = _squares(
             own, own_sizes, stride, columns, inside, own, own_sizes, stride, t, within, far,
-            D, DEPTH, R, C,
+            doubtful, D, DEPTH, AT_ONCE, R, C,
         )  # fmt: skip
         lag = tl.where(inside[None, :], t[:, None] - columns[None, :], 0)
         latest, earliest = begin + R - 1 - start, begin - start - C + 1
         if REPEATS:
             others = tl.load(own_places + columns, mask=inside, other=-2)
             same = mine[:, None] == others[None, :]
+            repeats = tl.max(same.to(tl.int32)) > 0
         kernel = squares
         for w in tl.static_range(WIDTHS):
             if (POWERS >> w) & 1:
@@ -177,11 +194,12 @@ def _band(
             else:
                 kernel = tl.exp2(-tl.load(multipliers + w) * squares)
             pair = kernel
-            if REPEATS:
-                value = tl.load(neutral + w * count + mine, mask=within, other=0.0)
-                pair = tl.where(same, value[:, None], kernel)
+            if REPEATS:  # noqa: SIM102
+                if repeats:
+                    value = tl.load(neutral + w * count + mine, mask=within, other=0.0)
+                    pair = tl.where(same, value[:, None], kernel)
             for v in tl.static_range(WINDOWS):
-                least, most = tl.load(windows + v), tl.load(windows + v + 1)
+                least, most = BOUNDS[v], BOUNDS[v + 1]
                 here = channels[None, :] == w * WINDOWS + v
                 if (latest >= least) & (earliest < most):
                     past = tl.sum(tl.where((lag >= least) & (lag < most), pair, 0.0), 1)
@@ -206,17 +224,16 @@ def _widths(multipliers: tuple[float, ...], device: torch.device) -> tuple[Tenso
     return torch.tensor(multipliers, device=device) * LOG2_E, powers, TOLERANCE / ROUNDING / narrowest
 
 
-@cache
-def _bounds(windows: tuple[int, ...], device: torch.device) -> Tensor:
-    return torch.tensor([1, *windows], dtype=torch.int32, device=device)
-
-
 def _sizes(points: Tensor) -> Tensor:
     return (points * points).sum(0)
 
 
-def _depth(points: Tensor) -> int:
-    return max(16, min(32, int(triton.next_power_of_2(points.shape[0]))))
+def _largest(sizes: Tensor, query_sizes: Tensor) -> Tensor:
+    return sizes.amax() + query_sizes.amax()
+
+
+def _depth(d: int) -> int:
+    return max(16, min(32, int(triton.next_power_of_2(d))))
 
 
 def row_sums(
@@ -224,19 +241,21 @@ def row_sums(
     weights: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """The sums of `numpy_.gaussian_row_sums`; own: None if no query is a reference point."""
-    n, widths, (rows, columns) = queries.shape[1], len(multipliers), SUM_TILE
+    d, n, widths, (rows, columns, warps) = len(points), queries.shape[1], len(multipliers), SUM_TILE
     blocks = triton.cdiv(n, rows)
     # Few queries would leave most of the chip idle: several programs then share the columns of each.
     parts = max(1, min(PROGRAMS // blocks, triton.cdiv(count, columns)))
     span = triton.cdiv(triton.cdiv(count, parts), columns) * columns
     out = torch.empty((parts, widths, n), dtype=torch.float64, device=points.device)
+    sizes, query_sizes = _sizes(points), _sizes(queries)
     scaled, powers, far = _widths(tuple(multipliers), points.device)
     with torch.cuda.device_of(points):  # Triton launches on the current one
         _row_sums[(blocks, parts)](
-            points, _sizes(points), points.stride(0), count, queries, _sizes(queries), queries.stride(0), n,
-            scaled if own is None else own, guard, scaled if weights is None else weights, scaled, far, out, span,
-            points.shape[0], DEPTH=_depth(points), WIDTHS=widths, POWERS=powers, OWN=own is not None,
-            WEIGHTED=weights is not None, ROOM=triton.next_power_of_2(widths), R=rows, C=columns, num_warps=WARPS,
+            points, sizes, points.stride(0), count, queries, query_sizes, queries.stride(0), n,
+            scaled if own is None else own, guard, scaled if weights is None else weights, scaled, far,
+            _largest(sizes, query_sizes), out, span, d, DEPTH=_depth(d), AT_ONCE=d <= _depth(d), WIDTHS=widths,
+            POWERS=powers, OWN=own is not None, WEIGHTED=weights is not None, ROOM=triton.next_power_of_2(widths),
+            R=rows, C=columns, num_warps=warps,
         )  # fmt: skip
     return out.sum(0)
 
@@ -245,16 +264,17 @@ def products(
     points: Tensor, count: int, queries: Tensor, own: Tensor, guard: int, multipliers: list[float], weights: Tensor
 ) -> Tensor:
     """The products of `numpy_.gaussian_products`; multipliers of all widths, none 0."""
-    n, copies = queries.shape[1], weights.shape[1]
+    d, n, copies = len(points), queries.shape[1], weights.shape[1]
     out = torch.zeros((len(multipliers), n, copies), dtype=torch.float64, device=points.device)
     scaled, _, far = _widths(tuple(multipliers), points.device)
-    rows, columns = PRODUCT_TILE
+    rows, columns, warps = PRODUCT_TILE
+    sizes, query_sizes = _sizes(points), _sizes(queries)
     together = max(16, min(MOST_TOGETHER, triton.next_power_of_2(copies)))
     with torch.cuda.device_of(points):  # Triton launches on the current one
         _products[(triton.cdiv(n, rows), len(multipliers), triton.cdiv(copies, together))](
-            points, _sizes(points), points.stride(0), count, queries, _sizes(queries), queries.stride(0), n, own, guard,
-            weights, scaled, far, out, copies, points.shape[0], DEPTH=_depth(points), SPAN=SUMMED, R=rows, C=columns,
-            G=together, num_warps=WARPS,
+            points, sizes, points.stride(0), count, queries, query_sizes, queries.stride(0), n, own, guard, weights,
+            scaled, far, _largest(sizes, query_sizes), out, copies, d, DEPTH=_depth(d), AT_ONCE=d <= _depth(d),
+            SPAN=SUMMED, R=rows, C=columns, G=together, num_warps=warps,
         )  # fmt: skip
     return out
 
@@ -268,14 +288,17 @@ def band(
     back = torch.empty(shape, dtype=torch.float32, device=x.device)
     fore = torch.empty_like(back)
     scaled, powers, far = _widths(tuple(multipliers), x.device)
-    rows, columns = BAND_TILE
+    rows, columns, warps = BAND_TILE
+    sizes = _sizes(x)
     with torch.cuda.device_of(x):  # Triton launches on the current one
         _band[(paths, triton.cdiv(length, rows))](
-            x, _sizes(x), scaled if streams is None else streams, scaled if neutral is None else neutral,
+            x, sizes, scaled if streams is None else streams, scaled if neutral is None else neutral,
             0 if neutral is None else neutral.shape[1], scaled,
-            _bounds(tuple(windows), x.device), far, back, fore, length, paths, paths * length, reach, d,
-            DEPTH=_depth(x), WIDTHS=len(multipliers), WINDOWS=len(windows), POWERS=powers, REPEATS=streams is not None,
-            ROOM=triton.next_power_of_2(shape[0] * shape[1]), R=rows, C=columns, num_warps=WARPS,
+            far, _largest(sizes, sizes), back, fore, length, paths, paths * length,
+            reach, d, DEPTH=_depth(d), AT_ONCE=d <= _depth(d), WIDTHS=len(multipliers), WINDOWS=len(windows),
+            BOUNDS=(1, *windows), POWERS=powers, REPEATS=streams is not None,
+            ROOM=triton.next_power_of_2(shape[0] * shape[1]), R=rows,
+            C=columns, num_warps=warps,
         )  # fmt: skip
     # Each got the lags between its window and the one before; the wider windows hold those of the narrower too.
     return back.cumsum(1), fore.cumsum(1)

@@ -163,6 +163,8 @@ def default_windows(count: int, ert: object) -> tuple[int, ...]:
 def few_distinct(points: Float64Array | Sequence[object]) -> bool:
     """Whether values repeat so much (VALUE_COPIES times on average) that statistics have atoms that matter."""
     if isinstance(points, np.ndarray):
+        if any(len(np.unique(column)) * VALUE_COPIES > len(points) for column in points.T):
+            return False
         distinct = len(np.unique(points, axis=0))
     else:
         distinct = len({repr(point) for point in points})

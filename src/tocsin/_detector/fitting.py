@@ -15,7 +15,7 @@ from tocsin._calibration.normalise import Normaliser, atom_in_tail
 from tocsin._calibration.plan import STEADY_WINDOWS, Mode, Plan, Precision, make_plan
 from tocsin._calibration.result import Calibration
 from tocsin._calibration.run import Simulation
-from tocsin._calibration.uncertainty import with_reflections
+from tocsin._calibration.uncertainty import PAIRS, with_reflections
 from tocsin._common.errors import Code, DependenceWarning, InputError, Option, ReferenceWarning
 from tocsin._common.seeds import Purpose, generator
 from tocsin._compute import Functions
@@ -264,7 +264,7 @@ class Fit:
             weights = source.references(rng, plan.sampler.copies, self.functions)
             if plan.spread:
                 weights = with_reflections(weights, self.functions)
-            return prepared.bootstrap_paths(weights), None
+            return prepared.bootstrap_paths(weights, PAIRS if plan.spread else 0), None
         rng = generator(self.seed, Purpose.PREPARE, 2)
         left_out = self.functions.get(source.distinct(rng, 1, plan.sampler.length, self.functions))[0]
         return prepared.split_paths(), np.delete(np.arange(source.count), left_out)

@@ -112,8 +112,11 @@ class Prepared(Protocol):
     def takes_blocks(self) -> bool:
         """Whether null streams may be drawn in blocks."""
 
-    def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
-        """Paths against pseudo-references, given as (N, G) counts of the reference points."""
+    def bootstrap_paths(self, weights: Float32Array, reflected: int = 0) -> NullPaths:
+        """Paths against pseudo-references, given as (N, G) counts of the reference points.
+
+        reflected: so many of the last are the reflections 2 - v of the first, which may save work.
+        """
 
     def split_paths(self) -> NullPaths:
         """Paths of streams of distinct points against the points that each leaves out."""

@@ -100,7 +100,7 @@ class PreparedCustom:
         self.channels = tuple(Channel(statistic.name, window) for window in setting.windows)
         self.compares_points = isinstance(points, np.ndarray)
 
-    def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
+    def bootstrap_paths(self, weights: Float32Array, reflected: int = 0) -> NullPaths:
         raise NotImplementedError("a function of two samples cannot leave a point out of a comparison with itself")
 
     def split_paths(self) -> NullPaths:

@@ -22,8 +22,8 @@ class PreparedFamily:
         self.takes_blocks = all(member.takes_blocks for member in members)
         self.compares_points = any(member.compares_points for member in members)
 
-    def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
-        return self._together([member.bootstrap_paths(weights) for member in self.members])
+    def bootstrap_paths(self, weights: Float32Array, reflected: int = 0) -> NullPaths:
+        return self._together([member.bootstrap_paths(weights, reflected) for member in self.members])
 
     def split_paths(self) -> NullPaths:
         return self._together([member.split_paths() for member in self.members])

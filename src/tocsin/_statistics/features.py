@@ -69,7 +69,7 @@ class PreparedFeatures:
     def split_paths(self) -> NullPaths:
         return FeatureSplitPaths(self._values, self.features.signed, self.setting.window_array, self.setting.compute)
 
-    def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
+    def bootstrap_paths(self, weights: Float32Array, reflected: int = 0) -> NullPaths:
         """As `mmd_gaussian.bootstrap_terms` with the kernel psi(x)'psi(y), and the diagonal that a square includes."""
         weights = self.setting.compute.get(weights)
         values, counts, signed = self.values, weights.astype(np.float64), self.features.signed

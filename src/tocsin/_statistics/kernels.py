@@ -15,8 +15,9 @@ from tocsin._compute.arrays import FARTHEST, Array, Float32Array, Float64Array
 Kernel = Callable[[Any, Any], Array]
 """Any function k(X, Y) of two sequences of observations that returns the (len(X), len(Y)) matrix of k(x, y)."""
 
-MEDIAN_POINTS = 2000
-"""The median distance is taken over all pairs of at most this many reference points (seeded choice beyond)."""
+MEDIAN_POINTS = 1000
+"""The median distance is taken over all pairs of at most this many reference points (seeded choice beyond), and the
+middle over as many."""
 
 
 FAR_OUT = 1e100
@@ -105,6 +106,13 @@ def median_distance(points: Float64Array, rng: np.random.Generator) -> float:
     if median == 0:
         median = np.median(squares[squares > 0])
     return float(np.sqrt(median) * scale)
+
+
+def middle(points: Float64Array) -> Float64Array:
+    """A place to centre points at: their medians, or those of MEDIAN_POINTS of them, spread evenly."""
+    if len(points) > MEDIAN_POINTS:
+        points = points[np.linspace(0, len(points) - 1, MEDIAN_POINTS).astype(np.int64)]
+    return np.asarray(np.median(points, axis=0))
 
 
 @dataclass(frozen=True)

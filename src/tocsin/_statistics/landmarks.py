@@ -27,7 +27,7 @@ from tocsin._common.errors import InputError, Option
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Array, Float32Array, Float64Array, Int64Array
 from tocsin._statistics.base import NullPaths, Parts, Setting
-from tocsin._statistics.kernels import ScaledPoints
+from tocsin._statistics.kernels import ScaledPoints, middle
 from tocsin._statistics.mmd_gaussian import NO_WEIGHTS, GaussianLive, PreparedGaussian, as_columns
 from tocsin._statistics.neighbours import near
 from tocsin._statistics.pairs import Family, PairTerms
@@ -94,7 +94,7 @@ class PreparedLandmarks(PreparedGaussian):
         from tocsin._statistics.ridge import choose_solvers  # scipy is slow to import, and needed by fits alone
 
         self.setting, self._count, put = setting, len(points), setting.compute.put
-        self.scaled = ScaledPoints(np.median(points, axis=0), widths)
+        self.scaled = ScaledPoints(middle(points), widths)
         self.multipliers = self.scaled.multipliers
         self.points, self.landmarks = self.scaled(points), self.scaled(landmarks)
         self._rows, self._columns = put(self.points), put(as_columns(self.points))
@@ -164,7 +164,7 @@ class PreparedLandmarks(PreparedGaussian):
 
         return compute.concatenate(self.setting.map(some, range(0, n, compute.ROWS)))
 
-    def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
+    def bootstrap_paths(self, weights: Float32Array, reflected: int = 0) -> NullPaths:
         """As `mmd_gaussian.bootstrap_terms` with k~ for k, and what no reference changes: b, and the move of A."""
         compute, counts = self.setting.compute, near(weights, 0)
         terms = []

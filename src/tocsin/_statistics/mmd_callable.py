@@ -54,7 +54,7 @@ class PreparedCallable:
             self._no_points, self._table, self._one_width, self.row_sums, setting.window_array, setting.compute
         )
 
-    def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
+    def bootstrap_paths(self, weights: Float32Array, reflected: int = 0) -> NullPaths:
         compute, counts = self.setting.compute, self.setting.compute.get(weights)
         products = (_without_neighbours(self.table, self.setting.guard) @ counts).astype(np.float64)[None]
         terms = bootstrap_terms(compute.put(products), self.row_sums, weights, self.setting)

@@ -11,7 +11,7 @@ from tocsin._compute import Functions
 from tocsin._compute.arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from tocsin._execution.threads import Threads
 from tocsin._statistics.base import NullPaths, Parts, Setting, WindowState
-from tocsin._statistics.kernels import ScaledPoints
+from tocsin._statistics.kernels import ScaledPoints, middle
 from tocsin._statistics.neighbours import centred, mean_pair, others
 from tocsin._statistics.pairs import Family, PairPaths, PairSplitPaths, PairTerms, bootstrap_terms, direct_terms
 
@@ -49,7 +49,7 @@ class PreparedGaussian:
         self, points: Float64Array, widths: tuple[float, ...], setting: Setting, *, default: bool = False
     ) -> None:
         self.setting = setting
-        self.scaled = ScaledPoints(np.median(points, axis=0), widths)
+        self.scaled = ScaledPoints(middle(points), widths)
         self.points = self.scaled(points)
         self.multipliers = self.scaled.multipliers
         if setting.tensor is None:
@@ -83,8 +83,13 @@ class PreparedGaussian:
             self.family,
         )  # fmt: skip
 
-    def bootstrap_paths(self, weights: Float32Array) -> NullPaths:
-        return self._drawn(bootstrap_terms(self._products(weights), self.row_sums, weights, self.setting))
+    def bootstrap_paths(self, weights: Float32Array, reflected: int = 0) -> NullPaths:
+        compute, products = self.setting.compute, self._products(weights[:, : weights.shape[1] - reflected])
+        if reflected:
+            # K (2 - v) = 2 r - K v
+            sums = compute.put(self.row_sums[:, :, None])
+            products = compute.concatenate([products, 2 * sums - products[:, :, :reflected]], 2)
+        return self._drawn(bootstrap_terms(products, self.row_sums, weights, self.setting))
 
     def direct_paths(self) -> NullPaths:
         guard = self.setting.guard
