@@ -130,14 +130,14 @@ class RateCurve:
     @classmethod
     def of(cls, passages: PassageCurve, tail: Tail) -> RateCurve:
         """From what was simulated, thinned."""
-        below = passages.value < tail.start
-        value, rate = passages.value[below], passages.alarms[below] / passages.tests[below]
-        log_rate = np.log(np.maximum(rate, math.exp(tail.log_rate)))
-        if not len(value):
+        below = int(np.searchsorted(passages.value, tail.start))
+        if not below:
             return cls(np.array([tail.start]), np.array([tail.log_rate]), tail)
-        wanted = np.linspace(log_rate[0], tail.log_rate, POINTS)[:-1]
-        places = np.unique(np.searchsorted(-log_rate, -wanted).clip(0, len(value) - 1))
-        return cls(np.append(value[places], tail.start), np.append(log_rate[places], tail.log_rate), tail)
+        value, rate = passages.value[:below], passages.alarms[:below] / passages.tests[:below]
+        rate = np.maximum(rate, math.exp(tail.log_rate))
+        wanted = np.exp(np.linspace(math.log(rate[0]), tail.log_rate, POINTS)[:-1])
+        places = np.unique(np.searchsorted(-rate, -wanted).clip(0, below - 1))
+        return cls(np.append(value[places], tail.start), np.append(np.log(rate[places]), tail.log_rate), tail)
 
     def sealed(self) -> RateCurve:
         """The same, to be handed out: its numbers cannot be written to."""

@@ -199,8 +199,9 @@ def _band(
                     value = tl.load(neutral + w * count + mine, mask=within, other=0.0)
                     pair = tl.where(same, value[:, None], kernel)
             for v in tl.static_range(WINDOWS):
+                # Lags between this window and the one before are in all wider windows too.
                 least, most = BOUNDS[v], BOUNDS[v + 1]
-                here = channels[None, :] == w * WINDOWS + v
+                here = (channels[None, :] >= w * WINDOWS + v) & (channels[None, :] < (w + 1) * WINDOWS)
                 if (latest >= least) & (earliest < most):
                     past = tl.sum(tl.where((lag >= least) & (lag < most), pair, 0.0), 1)
                     before += tl.where(here, past[:, None], 0.0)
@@ -300,5 +301,4 @@ def band(
             ROOM=triton.next_power_of_2(shape[0] * shape[1]), R=rows,
             C=columns, num_warps=warps,
         )  # fmt: skip
-    # Each got the lags between its window and the one before; the wider windows hold those of the narrower too.
-    return back.cumsum(1), fore.cumsum(1)
+    return back, fore

@@ -16,8 +16,8 @@ Kernel = Callable[[Any, Any], Array]
 """Any function k(X, Y) of two sequences of observations that returns the (len(X), len(Y)) matrix of k(x, y)."""
 
 MEDIAN_POINTS = 1000
-"""The median distance is taken over all pairs of at most this many reference points (seeded choice beyond), and the
-middle over as many."""
+"""The median distance is taken over all pairs of at most this many reference points; beyond, over those of one half
+of a seeded choice with the other. The middle is that of as many."""
 
 
 FAR_OUT = 1e100
@@ -73,7 +73,8 @@ def median_distance(points: Float64Array, rng: np.random.Generator) -> float:
     >>> float(median_distance(np.array([[0.0], [1.0], [3.0]]), np.random.default_rng(0)))
     2.0
     """
-    if len(points) > MEDIAN_POINTS:
+    chosen = len(points) > MEDIAN_POINTS
+    if chosen:
         points = points[rng.choice(len(points), MEDIAN_POINTS, replace=False)]
     with np.errstate(over="ignore"):
         centred = points - np.median(points, axis=0)
@@ -99,9 +100,10 @@ def median_distance(points: Float64Array, rng: np.random.Generator) -> float:
             "columns to another unit."
         )
     centred /= scale
-    from scipy.spatial.distance import pdist  # slow to import, and needed by fits alone
+    from scipy.spatial.distance import cdist, pdist  # slow to import, and needed by fits alone
 
-    squares = pdist(centred, "sqeuclidean")
+    half = len(centred) // 2
+    squares = cdist(centred[:half], centred[half:], "sqeuclidean").ravel() if chosen else pdist(centred, "sqeuclidean")
     median = np.median(squares)
     if median == 0:
         median = np.median(squares[squares > 0])
