@@ -7,10 +7,8 @@ import numpy as np
 from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin._compute.jit import jit
 from tocsin._compute.numba_pairs import STRIP, all_widths
-from tocsin._compute.numba_stream import enter
+from tocsin._compute.numba_stream import entered
 from tocsin._compute.tiles import distance_strip
-
-_enter = jit(enter)
 
 
 def pair_bank_step(
@@ -162,14 +160,13 @@ def _keys_advance(
         for w in range(multipliers.size):
             for j in range(widest):
                 kept[w, j] = sums[k, w, j]
-        _enter(
-            buffer, ahead, linear, cursor, windows, multipliers, offset, typical, rows, signs, points[k], kept,
-            old, widest, before, old,
-        )  # fmt: skip
-        _enter(
-            buffer, ahead, linear, cursor, windows, multipliers, offset, typical, rows, signs, block, block_linear,
-            begin, end, out, begin - done,
-        )  # fmt: skip
+        new, terms, low, high, into, origin = points[k], kept, old, widest, before, old
+        for _ in range(2):
+            entered(
+                buffer, ahead, linear, cursor, windows, multipliers, offset, typical, rows, signs, new, terms,
+                low, high, into, origin,
+            )  # fmt: skip
+            new, terms, low, high, into, origin = block, block_linear, begin, end, out, begin - done
         done += end - begin
 
 

@@ -116,6 +116,7 @@ def _compare_alone(
     )  # fmt: skip
 
 
+@inlined
 def _compare(
     points: Float32Array,
     count: int,
@@ -159,7 +160,8 @@ def _compare(
             sums[w, i] *= -2.0 / met
 
 
-def enter(
+@inlined
+def entered(
     buffer: Float32Array,
     ahead: Float32Array,
     linear: Float64Array,
@@ -227,9 +229,6 @@ def enter(
     cursor[0] = position
 
 
-_compared, _entered = inlined(_compare), inlined(enter)
-
-
 @jit
 def _step(
     points: Float32Array,
@@ -256,7 +255,7 @@ def _step(
     stop: int,
     out: Float64Array,
 ) -> None:
-    """`_compare` with `count` points, if there are any, and let the block's points from start to stop `enter`.
+    """`_compare` with `count` points, if there are any, and let the block's points from start to stop enter.
 
     block, sums: made here, where they have no entries.
     """
@@ -264,9 +263,9 @@ def _step(
         n, d = queries.shape
         block, sums = np.empty((d, n), np.float32), np.empty((multipliers.size, n))
     if count:
-        _compared(points, count, centre, scale, multipliers, weights, queries, own, guard, block, sums)
+        _compare(points, count, centre, scale, multipliers, weights, queries, own, guard, block, sums)
     if start < stop:
-        _entered(
+        entered(
             buffer, ahead, linear, cursor, windows, multipliers, offset, typical, rows, signs, block, sums,
             start, stop, out, start,
         )  # fmt: skip
