@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import resource
 import statistics
 import subprocess
@@ -29,6 +30,7 @@ HERE = Path(__file__).resolve().parent
 PEER = HERE.parent / ".peer-venv"
 ERT = 1024
 INTERVAL_POINTS = (1000, 10_000)
+SINGLE_COLUMNS = (2, 20)
 
 
 def main() -> None:
@@ -62,6 +64,11 @@ def main() -> None:
         unit, scale = ("s", 1.0) if name == "fit" else ("us", 1e6)
         say(f"| {name} | {one * scale:.3g} {unit} | {many * scale:.3g} {unit} | {many / one:.1f}x | "
             f"{short * scale:.3g} {unit} |")  # fmt: skip
+    single = part("single")
+    say("\n## One `update`, N=1000: processor time, the best of many batches")
+    say("| d | family | one channel, W=25 |\n|---|---|---|")
+    for columns in SINGLE_COLUMNS:
+        say(f"| {columns} | {single[f'many_{columns}'] * 1e6:.1f} us | {single[f'short_{columns}'] * 1e6:.1f} us |")
     interval = part("interval")
     say("\n## What the interval for the ERT costs: the default family's fit with it and without, d=20")
     say("| N | without | with | ratio |\n|---|---|---|---|")
@@ -117,6 +124,25 @@ def family() -> dict[str, float]:
         out[f"{kind}_fit"] = timed(partial(detector.fit, reference), 3)
         out.update({f"{kind}_{name}": value for name, value in live(detector, stream).items()})
     return out
+
+
+def single() -> dict[str, float]:
+    """Single observations by the default family and by one channel, by turns: the least that they take."""
+    detectors: dict[str, tuple[Detector, list[np.ndarray[tuple[int], np.dtype[np.float64]]]]] = {}
+    for columns in SINGLE_COLUMNS:
+        rng = np.random.default_rng(0)
+        reference, rows = rng.standard_normal((1000, columns)), list(rng.standard_normal((300, columns)))
+        for kind, statistic, window in (("many", None, None), ("short", MMD(Gaussian()), 25)):
+            detector = Detector(ERT, statistic, window=window, interval=False, error=0.1, seed=0).fit(reference)
+            detectors[f"{kind}_{columns}"] = detector, rows
+    least = dict.fromkeys(detectors, math.inf)
+    for _ in range(200):
+        for name, (detector, rows) in detectors.items():
+            began = time.process_time()
+            for row in rows:
+                detector.update(row)
+            least[name] = min(least[name], (time.process_time() - began) / len(rows))
+    return least
 
 
 def interval() -> dict[str, float]:
@@ -178,6 +204,7 @@ def start() -> dict[str, float]:
 PARTS: dict[str, Callable[[], dict[str, float]]] = {
     "paper": paper,
     "family": family,
+    "single": single,
     "interval": interval,
     "large": large,
     "start": start,

@@ -8,7 +8,7 @@ import inspect
 import pickle
 import sys
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -185,6 +185,12 @@ def _pair_split(s: Sizes) -> Arguments:
     return [s.points, s.table, streams, s.window_array, s.widths, row_sums, s.typical]
 
 
+def _channels(s: Sizes) -> tuple[Array, Array]:
+    """The row and sign of every channel of a live stream: some rows twice, some not at all."""
+    rows = (len(s.multipliers) + (s.typical >= 0)) * len(s.windows)
+    return s.rng.integers(0, rows, rows + 1), s.rng.choice([-1.0, 1.0], rows + 1)
+
+
 def _pair_advance(s: Sizes) -> Arguments:
     """Enough points to turn the buffer over twice, beginning in the middle of it: with points that are all alike."""
     widths, widest, new = len(s.multipliers), s.windows[-1], 9 * s.windows[-1] + 1
@@ -195,7 +201,20 @@ def _pair_advance(s: Sizes) -> Arguments:
     return [
         np.zeros((s.columns, capacity + 64), np.float32), ahead,
         np.zeros((widths, capacity)), np.array([widest // 2]), s.window_array, multipliers, s.rng.normal(size=widths),
-        s.typical, block, s.rng.normal(size=(widths, new + 3)), 3, new + 3,
+        s.typical, *_channels(s), block, s.rng.normal(size=(widths, new + 3)), 3, new + 3,
+    ]  # fmt: skip
+
+
+def _pair_step(s: Sizes) -> Arguments:
+    """One point, where the windows of `_pair_advance` are full, at the end of the buffer, or neither."""
+    points, count, queries, centre, scale, _, _, multipliers, _ = _observe(replace(s, tabulated=False))
+    weights = replace(s, tabulated=False).weights
+    state, (windows, _, offset, typical, rows, signs, *_) = _pair_advance(s)[:4], _pair_advance(s)[4:]
+    buffer, ahead, linear, cursor = state
+    cursor[0] = s.rng.choice([0, cursor[0], ahead.shape[1]])
+    return [
+        points, count, centre, scale, multipliers, weights, windows, offset, typical, rows, signs, queries[-1:].copy(),
+        buffer, ahead, linear, cursor, np.zeros((1, len(rows))),
     ]  # fmt: skip
 
 
@@ -209,8 +228,8 @@ def _pair_bank(s: Sizes) -> Arguments:
     return [
         buffer, ahead.astype(np.float32), linear, s.rng.integers(0, widest, count),
         s.rng.integers(0, widest + 1, count), s.window_array, np.array(s.multipliers, np.float32),
-        s.rng.normal(size=widths), s.typical, chosen, 0 if s.tabulated else 2, new if s.tabulated else 2 + new,
-        s.points.T[:, :count].copy(), s.rng.normal(size=(widths, count)),
+        s.rng.normal(size=widths), s.typical, *_channels(s), chosen, 0 if s.tabulated else 2,
+        new if s.tabulated else 2 + new, s.points.T[:, :count].copy(), s.rng.normal(size=(widths, count)),
     ]  # fmt: skip
 
 
@@ -223,13 +242,14 @@ def _pair_keys(s: Sizes) -> Arguments:
     return [
         (s.rng.normal(size=(keys, s.columns, widest)) / s.columns**0.5).astype(np.float32),
         s.rng.normal(size=(keys, widths, widest)).astype(np.float32), s.rng.integers(0, widest + 1, keys),
-        s.window_array, np.array(s.multipliers, np.float32), s.rng.normal(size=widths), s.typical, chosen, first, ends,
-        0 if s.tabulated else 1, keys if s.tabulated else 4, s.points.T.copy(), s.rng.normal(size=(widths, s.count)),
+        s.window_array, np.array(s.multipliers, np.float32), s.rng.normal(size=widths), s.typical, *_channels(s),
+        chosen, first, ends, 0 if s.tabulated else 1, keys if s.tabulated else 4, s.points.T.copy(),
+        s.rng.normal(size=(widths, s.count)),
     ]  # fmt: skip
 
 
 def _pair_keys_take(s: Sizes) -> Arguments:
-    points, sums, filled, _, _, _, _, chosen, first, last, _, _, block, linear = _pair_keys(s)
+    points, sums, filled, *_, chosen, first, last, _, _, block, linear = _pair_keys(s)
     return [points, sums, filled, chosen, first, last, block, linear]
 
 
@@ -311,6 +331,11 @@ def _judge(s: Sizes) -> Arguments:
     return [s.rng.normal(size=(9, s.columns)), *_places(s), 7 if s.typical else 0, *_law(s)]
 
 
+def _judge_one(s: Sizes) -> Arguments:
+    values, seed, _, run, time, *law = _judge(s)
+    return [values[:1], seed, int(run[0]), int(time[0]), *law]
+
+
 ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "bumps": _bumps,
     "coins": _places,
@@ -327,6 +352,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "gaussian_products": _products,
     "gaussian_row_sums": _row_sums,
     "judge": _judge,
+    "judge_one": _judge_one,
     "loudest": _loudest,
     "mean_distances": _mean_distances,
     "pair_advance": _pair_advance,
@@ -337,6 +363,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "pair_keys_advance": _pair_keys,
     "pair_keys_take": _pair_keys_take,
     "pair_split_paths": _pair_split,
+    "pair_step": _pair_step,
     "pair_terms": _pair_terms,
     "quantile": lambda s: [_features(s)[:, 0], s.rng.random()],
     "records": _records,
@@ -361,15 +388,17 @@ ON_DEVICE: dict[str, list[int]] = {
     "gaussian_products": [0, 2, 6],
     "gaussian_row_sums": [0, 2],
     "judge": [],
+    "judge_one": [],
     "loudest": [0, 3],
-    "pair_advance": [8, 9],
-    "pair_bank_step": [0, 1, 2, 3, 4, 12, 13],
+    "pair_advance": [10, 11],
+    "pair_bank_step": [0, 1, 2, 3, 4, 14, 15],
     "pair_bootstrap_loudest": [0, 1, 2, 3, 6, 7, 8, 14],
     "pair_bootstrap_passages": [0, 1, 2, 5, 6, 7, 8, 9, 15],
     "pair_bootstrap_paths": [0, 1, 2, 3, 6, 7, 8],
     "pair_keys_advance": [],
     "pair_keys_take": [],
     "pair_split_paths": [0, 1, 2],
+    "pair_step": [],
     "pair_terms": [0, 2, 3],
 }
 """Places of the arguments that are arrays of the backend's; for the others, the first one."""
@@ -401,11 +430,12 @@ LEFT_ALONE = {
     "pair_advance": slice(4, None),
     "pair_bank_step": slice(5, None),
     "pair_keys_take": slice(3, None),
+    "pair_step": slice(12),
 }
 """Which arguments are left alone by those that take in new points."""
 
 EXACT = {
-    "coins", "concatenate", "decide", "distinct_streams", "first_passages", "flat", "judge", "records",
+    "coins", "concatenate", "decide", "distinct_streams", "first_passages", "flat", "judge", "judge_one", "records",
     "stretch_maxima", "take",
 }  # fmt: skip
 
@@ -432,7 +462,7 @@ def test_torch_equals_readable(name: str, sizes: Sizes) -> None:
     arguments = ARGUMENTS[name](sizes)
     twins = copy.deepcopy(arguments)
     got, expected = _called(on_device("torch"), name, arguments), _called(on_device("numpy"), name, twins)
-    if name in ("feature_advance", "pair_bank_step"):
+    if name in ("feature_advance", "pair_bank_step", "pair_step"):
         got, expected = (*got, *arguments), (*expected, *twins)
     for one, other in zip(got, expected, strict=True):
         assert np.asarray(one).dtype == np.asarray(other).dtype

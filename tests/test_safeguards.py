@@ -10,7 +10,7 @@ import pytest
 
 from tocsin import MMD, Custom, Detector, Gaussian, InputError
 from tocsin._calibration import plan
-from tocsin._compute import numba_pairs
+from tocsin._compute import numba_stream
 from tocsin._compute.arrays import Array
 from tocsin._samplers import Singly
 
@@ -61,7 +61,7 @@ def test_a_users_function_is_not_called_from_threads() -> None:
 
 def test_rows_in_any_layout_compile_nothing_new() -> None:
     """A pause to compile in mid-stream would be an outage."""
-    compiled: Any = numba_pairs._observe
+    compiled: Any = numba_stream._step
     detector = Detector(30, MMD(Gaussian()), window=5, paths=60, seed=0).fit(ROWS)
     detector.update(ROWS[0])
     before = len(compiled.signatures)

@@ -280,9 +280,12 @@ def test_a_live_stream_may_change_backends(
     rng, widths, capacity, length = np.random.default_rng(seed), np.array([1.0, 0.0], np.float32), 4 * windows[-1], 80
     block, linear = rng.normal(size=(2, length)).astype(np.float32), rng.normal(size=(2, length))
 
-    def state() -> tuple[Array, Array, Array, Array, Array, Array, Array, int]:
+    count = (len(widths) + (typical >= 0)) * len(windows)
+
+    def state() -> tuple[Array, Array, Array, Array, Array, Array, Array, int, Array, Array]:
         buffer, ahead = np.zeros((2, capacity + 64), np.float32), np.zeros((2, capacity), np.float32)
-        return buffer, ahead, np.zeros((2, capacity)), np.array([0]), np.array(windows), widths, np.ones(2), typical
+        kept = buffer, ahead, np.zeros((2, capacity)), np.array([0])
+        return *kept, np.array(windows), widths, np.ones(2), typical, np.arange(count), np.ones(count)
 
     expected = on_device("numpy").pair_advance(*state(), block, linear, 0, length)
     mixed, got, backends = state(), [], (FUNCTIONS, on_device("numba"), on_device("numpy"))

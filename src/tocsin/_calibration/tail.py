@@ -162,7 +162,10 @@ class RateCurve:
     def rarity(self, value: float) -> float:
         """`rarities` of a single one, the same to the last bit."""
         x, y, slope = self._lists
-        value = min(max(value, x[0]), x[-1])
+        if value < x[0]:
+            value = x[0]
+        elif value > x[-1]:
+            value = x[-1]
         i = bisect.bisect_right(x, value, 1, len(x) - 1) - 1
         return y[i] + (value - x[i]) * slope[i]
 

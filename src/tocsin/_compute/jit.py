@@ -26,6 +26,11 @@ def exact(function: Callable[P, R]) -> Callable[P, R]:
     return _compiled(function, _EXACT)
 
 
+def inlined(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile as a part of each function that calls it, and not by itself as well: that would take as long again."""
+    return _numba.njit(inline="always")(function)  # type: ignore[no-any-return]
+
+
 def literal(function: Callable[P, R]) -> Callable[P, R]:
     """As `exact`, with every operation rounded on its own: the same bits as NumPy's."""
     return _compiled(function, set())

@@ -35,16 +35,12 @@ from tocsin._compute.numba_features import (
     feature_split_paths,
     mean_distances,
 )
-from tocsin._compute.numba_live import pair_advance, pair_bank_step, pair_keys_advance, pair_keys_take
-from tocsin._compute.numba_pairs import (
-    exponentials,
-    gaussian_observe,
-    gaussian_products,
-    gaussian_row_sums,
-)
+from tocsin._compute.numba_live import pair_bank_step, pair_keys_advance, pair_keys_take
+from tocsin._compute.numba_pairs import exponentials, gaussian_products
 from tocsin._compute.numba_paths import pair_bootstrap_paths, pair_split_paths
-from tocsin._compute.numba_rule import decide, judge
+from tocsin._compute.numba_rule import decide, judge, judge_one
 from tocsin._compute.numba_scores import pair_bootstrap_loudest, pair_bootstrap_passages
+from tocsin._compute.numba_stream import gaussian_observe, gaussian_row_sums, pair_advance, pair_step
 
 __all__ = [
     "BLOCK_WORK",
@@ -68,6 +64,7 @@ __all__ = [
     "get",
     "integers",
     "judge",
+    "judge_one",
     "loudest",
     "mean_distances",
     "pair_advance",
@@ -78,6 +75,7 @@ __all__ = [
     "pair_keys_advance",
     "pair_keys_take",
     "pair_split_paths",
+    "pair_step",
     "pair_terms",
     "put",
     "quantile",

@@ -1,4 +1,4 @@
-"""Live streams of kernel statistics, compiled for the CPU: one, a block at a time, or many, a point each."""
+"""Many live streams of kernel statistics, compiled for the CPU: a point each, or as many as each has."""
 
 from __future__ import annotations
 
@@ -6,108 +6,9 @@ import numpy as np
 
 from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin._compute.jit import jit
-from tocsin._compute.numba_pairs import STRIP, all_widths, total_of
+from tocsin._compute.numba_pairs import STRIP, all_widths
+from tocsin._compute.numba_stream import entered
 from tocsin._compute.tiles import distance_strip
-
-
-def pair_advance(
-    buffer: Float32Array,
-    ahead: Float32Array,
-    linear: Float64Array,
-    cursor: Int64Array,
-    windows: Int64Array,
-    multipliers: Float32Array,
-    offset: Float64Array,
-    typical: int,
-    block: Float32Array,
-    block_linear: Float64Array,
-    start: int,
-    stop: int,
-    out: Float64Array | None = None,
-) -> Float64Array:
-    if out is None:
-        out = np.empty((stop - start, (len(ahead) + (typical >= 0)) * windows.size))
-    _advance(
-        buffer,
-        ahead,
-        linear,
-        cursor,
-        windows,
-        multipliers,
-        offset,
-        typical,
-        block,
-        block_linear,
-        start,
-        stop,
-        out,
-        start,
-    )
-    return out
-
-
-@jit
-def _advance(
-    buffer: Float32Array,
-    ahead: Float32Array,
-    linear: Float64Array,
-    cursor: Int64Array,
-    windows: Int64Array,
-    multipliers: Float32Array,
-    offset: Float64Array,
-    typical: int,
-    block: Float32Array,
-    block_linear: Float64Array,
-    start: int,
-    stop: int,
-    out: Float64Array,
-    origin: int,
-) -> None:
-    """`pair_advance`, with row i - origin of `out` for point i."""
-    widths, widest, capacity = multipliers.size, windows[-1], ahead.shape[1]
-    kernels = np.empty((widths + 1, widest + STRIP), np.float32)
-    position = cursor[0]
-    for i in range(start, stop):
-        if position == capacity:
-            position = widest - 1
-            kept, gone = np.uintp(position), np.uintp(capacity - position)
-            for k in range(buffer.shape[0]):
-                for j in range(kept):
-                    buffer[k, j] = buffer[k, gone + j]
-            for w in range(widths):
-                for j in range(kept):
-                    ahead[w, j] = ahead[w, gone + j]
-                    linear[w, j] = linear[w, gone + j]
-        t = position
-        low, row = max(0, t - widest + 1), i - origin
-        for k in range(buffer.shape[0]):
-            buffer[k, t] = block[k, i]
-        for j in range(low, t, STRIP):
-            distance_strip(buffer, j, buffer, t, kernels, 0, j - low)
-        all_widths(kernels, t - low, multipliers)
-        for w in range(widths):
-            for j in range(np.uintp(t - low)):
-                ahead[w, np.uintp(low) + j] += kernels[w + 1, j]
-            ahead[w, t] = 0
-            linear[w, t] = block_linear[w, i]
-            first, pairs, mean, end = w * windows.size, 0.0, linear[w, t], t
-            for v in range(windows.size):
-                begin = t - windows[v] + 1
-                if begin < 0:
-                    out[row, first + v] = np.nan
-                    if w == typical:
-                        out[row, widths * windows.size + v] = np.nan
-                    continue
-                pairs += total_of(ahead, w, begin, end)
-                for j in range(np.uintp(begin), np.uintp(end)):
-                    mean += linear[w, j]
-                window = windows[v]
-                out[row, first + v] = offset[w] + 2 * pairs / (window * (window - 1)) + mean / window
-                if w == typical:
-                    out[row, widths * windows.size + v] = offset[w] + mean / window / 2
-                end = begin
-        position += 1
-    cursor[0] = position
 
 
 def pair_bank_step(
@@ -120,16 +21,18 @@ def pair_bank_step(
     multipliers: Float32Array,
     offset: Float64Array,
     typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
     chosen: Int64Array,
     start: int,
     stop: int,
     block: Float32Array,
     block_linear: Float64Array,
 ) -> Float64Array:
-    out = np.empty((stop - start, (multipliers.size + (typical >= 0)) * windows.size))
+    out = np.empty((stop - start, rows.size))
     _bank_step(
-        buffer, ahead, linear, position, filled, windows, multipliers, offset, typical, chosen, start, stop,
-        block, block_linear, out,
+        buffer, ahead, linear, position, filled, windows, multipliers, offset, typical, rows, signs, chosen,
+        start, stop, block, block_linear, out,
     )  # fmt: skip
     return out
 
@@ -145,6 +48,8 @@ def _bank_step(
     multipliers: Float32Array,
     offset: Float64Array,
     typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
     chosen: Int64Array,
     start: int,
     stop: int,
@@ -154,6 +59,7 @@ def _bank_step(
 ) -> None:
     widths, widest = multipliers.size, windows[-1]
     kernels = np.empty((widths + 1, widest + STRIP), np.float32)
+    found = np.empty((widths + 1) * windows.size)
     for q in range(start, stop):
         s = chosen[q]
         own, place = buffer[s], position[s]
@@ -178,10 +84,12 @@ def _bank_step(
                     age += 1
                 full = count >= window
                 value = offset[w] + 2 * pairs / (window * (window - 1)) + mean / window
-                out[q - start, w * windows.size + v] = value if full else np.nan
+                found[w * windows.size + v] = value if full else np.nan
                 if w == typical:
                     value = offset[w] + mean / window / 2
-                    out[q - start, widths * windows.size + v] = value if full else np.nan
+                    found[widths * windows.size + v] = value if full else np.nan
+        for c in range(rows.size):
+            out[q - start, c] = signs[c] * found[rows[c]]
         for k in range(own.shape[0]):
             own[k, place] = block[k, q]
         position[s], filled[s] = (place + 1) % widest, count
@@ -195,6 +103,8 @@ def pair_keys_advance(
     multipliers: Float32Array,
     offset: Float64Array,
     typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
     chosen: Int64Array,
     first: Int64Array,
     last: Int64Array,
@@ -204,13 +114,13 @@ def pair_keys_advance(
     block_linear: Float64Array,
 ) -> Float64Array:
     widths, widest = multipliers.size, int(windows[-1])
-    capacity, columns = 4 * widest, (widths + (typical >= 0)) * windows.size
-    out = np.empty((int((last[start:stop] - first[start:stop]).sum()), columns))
+    capacity = 4 * widest
+    out = np.empty((int((last[start:stop] - first[start:stop]).sum()), rows.size))
     buffer, ahead = np.zeros((points.shape[1], capacity + STRIP), np.float32), np.zeros((widths, capacity), np.float32)
     linear, kept, cursor = np.zeros((widths, capacity)), np.empty((widths, widest)), np.zeros(1, np.int64)
     _keys_advance(
-        points, sums, filled, windows, multipliers, offset, typical, chosen, first, last, start, stop,
-        block, block_linear, buffer, ahead, linear, cursor, kept, np.empty((widest, columns)), out,
+        points, sums, filled, windows, multipliers, offset, typical, rows, signs, chosen, first, last, start, stop,
+        block, block_linear, buffer, ahead, linear, cursor, kept, np.empty((widest, rows.size)), out,
     )  # fmt: skip
     return out
 
@@ -224,6 +134,8 @@ def _keys_advance(
     multipliers: Float32Array,
     offset: Float64Array,
     typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
     chosen: Int64Array,
     first: Int64Array,
     last: Int64Array,
@@ -248,14 +160,13 @@ def _keys_advance(
         for w in range(multipliers.size):
             for j in range(widest):
                 kept[w, j] = sums[k, w, j]
-        _advance(
-            buffer, ahead, linear, cursor, windows, multipliers, offset, typical, points[k], kept, old, widest,
-            before, old,
-        )  # fmt: skip
-        _advance(
-            buffer, ahead, linear, cursor, windows, multipliers, offset, typical, block, block_linear, begin, end,
-            out, begin - done,
-        )  # fmt: skip
+        new, terms, low, high, into, origin = points[k], kept, old, widest, before, old
+        for _ in range(2):
+            entered(
+                buffer, ahead, linear, cursor, windows, multipliers, offset, typical, rows, signs, new, terms,
+                low, high, into, origin,
+            )  # fmt: skip
+            new, terms, low, high, into, origin = block, block_linear, begin, end, out, begin - done
         done += end - begin
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tocsin._compute.arrays import FARTHEST, Float32Array, Float64Array, Int64Array
+from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin._compute.jit import exact, jit
 from tocsin._compute.tiles import LANES, distance_strip, float_of_bits, product_tile
 
@@ -19,8 +19,6 @@ PRODUCT_ROWS, PRODUCT_COLUMNS = 4, 2 * LANES
 COLUMNS, SUMMED = 2048, 128
 """Points that are compared with queries before all are multiplied, and added up in float32 before the sum moves to
 float64."""
-
-NO_QUERIES, NO_CENTRE = np.empty((0, 0)), np.empty(0)
 
 
 def aligned(rows: int, columns: int) -> Float32Array:
@@ -94,7 +92,7 @@ def total_of(values: Float32Array, row: Whole, start: Whole, stop: Whole) -> flo
 
 
 @jit
-def _row_total(kernels: Float32Array, w: int, size: int) -> float:
+def row_total(kernels: Float32Array, w: int, size: int) -> float:
     total = 0.0
     for j in range(np.uintp(size)):
         total += np.float64(kernels[w + 1, j])
@@ -102,7 +100,7 @@ def _row_total(kernels: Float32Array, w: int, size: int) -> float:
 
 
 @jit
-def _weighted_total(kernels: Float32Array, weights: Float32Array, w: int, start: int, size: int) -> float:
+def weighted_total(kernels: Float32Array, weights: Float32Array, w: int, start: int, size: int) -> float:
     total = 0.0
     first = np.uintp(start)
     for j in range(np.uintp(size)):
@@ -111,84 +109,10 @@ def _weighted_total(kernels: Float32Array, weights: Float32Array, w: int, start:
 
 
 @jit
-def _leave_out(kernels: Float32Array, start: int, stop: int, size: int) -> None:
+def leave_out(kernels: Float32Array, start: int, stop: int, size: int) -> None:
     for w in range(1, kernels.shape[0]):
         for j in range(max(start, 0), min(stop, size)):
             kernels[w, j] = 0
-
-
-@jit
-def _observe(
-    points: Float32Array,
-    count: int,
-    queries: Float64Array,
-    centre: Float64Array,
-    scale: float,
-    block: Float32Array,
-    own: Int64Array,
-    guard: int,
-    multipliers: Float32Array,
-    weights: Float32Array,
-    sums: Float64Array,
-) -> None:
-    """Add the kernels of points and block, (d, n), to `sums`; or, where there are queries, scale them into the block,
-    and make means times -2 of the sums."""
-    n, kernels = block.shape[1], np.empty((multipliers.size + 1, CHUNK), np.float32)
-    if queries.size:
-        for i in range(n):
-            for k in range(block.shape[0]):
-                block[k, i] = min(max((queries[i, k] - centre[k]) * scale, -FARTHEST), FARTHEST)
-    for start in range(0, count, CHUNK):
-        size = min(CHUNK, count - start)
-        for q in range(n):
-            for j in range(0, size, STRIP):
-                distance_strip(points, start + j, block, q, kernels, 0, j)
-            all_widths(kernels, size, multipliers)
-            if own[q] >= 0:
-                _leave_out(kernels, own[q] - guard - start, own[q] + guard + 1 - start, size)
-            for w in range(multipliers.size):
-                if weights.size:
-                    sums[w, q] += _weighted_total(kernels, weights, w, start, size)
-                else:
-                    sums[w, q] += _row_total(kernels, w, size)
-    if queries.size:
-        for i in range(n):
-            met = 1 if weights.size else count
-            if own[i] >= 0 and not weights.size:
-                met -= min(own[i] + guard, count - 1) - max(own[i] - guard, 0) + 1
-            for w in range(multipliers.size):
-                sums[w, i] *= -2.0 / met
-
-
-def gaussian_observe(
-    points: Float32Array,
-    count: int,
-    queries: Float64Array,
-    centre: Float64Array,
-    scale: float,
-    own: Int64Array,
-    guard: int,
-    multipliers: Float32Array,
-    weights: Float32Array,
-) -> tuple[Float32Array, Float64Array]:
-    n, d = queries.shape
-    block, linear = np.empty((d, n), np.float32), np.zeros((multipliers.size, n))
-    _observe(points, count, queries, centre, scale, block, own, guard, multipliers, weights, linear)
-    return block, linear
-
-
-def gaussian_row_sums(
-    points: Float32Array,
-    count: int,
-    queries: Float32Array,
-    own: Int64Array,
-    guard: int,
-    multipliers: Float32Array,
-    weights: Float32Array,
-) -> Float64Array:
-    block, sums = np.ascontiguousarray(queries), np.zeros((multipliers.size, queries.shape[1]))
-    _observe(points, count, NO_QUERIES, NO_CENTRE, 1.0, block, own, guard, multipliers, weights, sums)
-    return sums
 
 
 def gaussian_products(
@@ -265,7 +189,7 @@ def _fill_block(
             distance_strip(points, start + j, queries, q, kernels, 0, j)
         all_widths(kernels, size, multipliers)
         if own[q] >= 0:
-            _leave_out(kernels, own[q] - guard - start, own[q] + guard + 1 - start, size)
+            leave_out(kernels, own[q] - guard - start, own[q] + guard + 1 - start, size)
         for w in range(multipliers.size):
             for j in range(np.uintp(size)):
                 block[w, q, j] = kernels[w + 1, j]

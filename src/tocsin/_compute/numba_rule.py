@@ -56,6 +56,22 @@ def judge(
     return statistic, threshold, loudest
 
 
+def judge_one(
+    values: Float64Array,
+    seed: np.uint64,
+    run: int,
+    time: int,
+    untested: int,
+    centre: Float64Array,
+    scale: Float64Array,
+    tie: float,
+    grid: float,
+    origin: float,
+    thresholds: Float64Array,
+) -> tuple[float, float, int]:
+    return _test(values, 0, seed, run, time, untested, centre, scale, tie, grid, origin, thresholds, True, 0.0)
+
+
 @literal
 def _judge(
     values: Float64Array,
@@ -76,25 +92,46 @@ def _judge(
     loudest: Int64Array,
 ) -> None:
     """Without a `toss`, `statistic` holds the coins when it begins."""
-    n, channels = values.shape
-    for i in range(n):
-        now = time[i if time.size > 1 else 0]
-        coin = statistic[i]
-        if toss:
-            x = seed + stream[i if stream.size > 1 else 0] * _BY_STREAM
-            x += np.uint64(run[i if run.size > 1 else 0]) * _BY_RUN
-            x += (np.uint64(now) + np.uint64(1)) * _BY_TEST
-            x = (x ^ (x >> _30)) * _FIRST
-            x = (x ^ (x >> _27)) * _SECOND
-            coin = np.float64((x ^ (x >> _31)) >> _11) * 2.0**-53
-        best, loudest[i] = (values[i, 0] - centre[0]) / scale[0], 0
-        for k in range(1, channels):
-            score = (values[i, k] - centre[k]) / scale[k]
-            if score > best or (np.isnan(score) and not np.isnan(best)):
-                best, loudest[i] = score, k
-        if grid > 0:
-            best = np.rint((best - origin) / grid) * grid + origin
-        test = now - untested
-        statistic[i], threshold[i] = np.nan, np.nan
-        if test >= 0:
-            statistic[i], threshold[i] = best + tie * coin, thresholds[min(test, thresholds.size - 1)]
+    for i in range(values.shape[0]):
+        start = seed + stream[i if stream.size > 1 else 0] * _BY_STREAM
+        number, now = run[i if run.size > 1 else 0], time[i if time.size > 1 else 0]
+        statistic[i], threshold[i], loudest[i] = _test(
+            values, i, start, number, now, untested, centre, scale, tie, grid, origin, thresholds, toss, statistic[i]
+        )
+
+
+@literal
+def _test(
+    values: Float64Array,
+    i: int,
+    start: np.uint64,
+    run: int,
+    time: int,
+    untested: int,
+    centre: Float64Array,
+    scale: Float64Array,
+    tie: float,
+    grid: float,
+    origin: float,
+    thresholds: Float64Array,
+    toss: bool,
+    coin: float,
+) -> tuple[float, float, int]:
+    """Of observation i; with a `toss` its coin is hashed, from `start`: what the seed and its stream make of it."""
+    if toss:
+        x = start + np.uint64(run) * _BY_RUN
+        x += (np.uint64(time) + np.uint64(1)) * _BY_TEST
+        x = (x ^ (x >> _30)) * _FIRST
+        x = (x ^ (x >> _27)) * _SECOND
+        coin = np.float64((x ^ (x >> _31)) >> _11) * 2.0**-53
+    best, loudest = (values[i, 0] - centre[0]) / scale[0], 0
+    for k in range(1, values.shape[1]):
+        score = (values[i, k] - centre[k]) / scale[k]
+        if score > best or (np.isnan(score) and not np.isnan(best)):
+            best, loudest = score, k
+    if grid > 0:
+        best = np.rint((best - origin) / grid) * grid + origin
+    test = time - untested
+    if test < 0:
+        return np.nan, np.nan, loudest
+    return best + tie * coin, thresholds[min(test, thresholds.size - 1)], loudest

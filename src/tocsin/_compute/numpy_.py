@@ -278,22 +278,23 @@ def pair_advance(
     multipliers: Float32Array,
     offset: Float64Array,
     typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
     block: Float32Array,
     block_linear: Float64Array,
     start: int,
     stop: int,
-    out: Float64Array | None = None,
 ) -> Float64Array:
-    """Append the columns start..stop of `block` to the recent points; each one's channels, (stop - start, rows).
+    """Append the columns start..stop of `block` to the recent points; each one's channels, (stop - start, channels).
 
-    out: where to leave them, if not in an array of their own.
+    rows, signs: of each channel, as in `pair_bootstrap_loudest`.
 
     buffer (d, capacity + padding) holds recent points up to column `cursor[0]`; ahead[w, i] is the sum of k_w between
     point i and those after it; linear[w, i] is -2 c(x_i). When the buffer is full its tail moves to the front.
     """
     widest, capacity = int(windows[-1]), ahead.shape[1]
-    if out is None:
-        out = np.empty((stop - start, (len(multipliers) + (typical >= 0)) * len(windows)))
+    out = np.empty((stop - start, len(rows)))
+    found = np.empty((len(multipliers) + (typical >= 0)) * len(windows))
     position = cursor[0]
     for i in range(start, stop):
         if position == capacity:
@@ -313,9 +314,36 @@ def pair_advance(
             value = offset + pairs + mean
             if typical >= 0:
                 value = np.append(value, (offset + mean / 2)[typical])
-            out[i - start, v :: len(windows)] = value if position >= window else np.nan
+            found[v :: len(windows)] = value if position >= window else np.nan
+        out[i - start] = signs * found[rows]
     cursor[0] = position
     return out
+
+
+def pair_step(
+    points: Float32Array,
+    count: int,
+    centre: Float64Array,
+    scale: float,
+    multipliers: Float32Array,
+    weights: Float32Array,
+    windows: Int64Array,
+    offset: Float64Array,
+    typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
+    query: Float64Array,
+    buffer: Float32Array,
+    ahead: Float32Array,
+    linear: Float64Array,
+    cursor: Int64Array,
+    out: Float64Array,
+) -> None:
+    """`gaussian_observe` and `pair_advance` of one new point, (1, d); its channels are left in `out`, (1, channels)."""
+    stranger = np.array([-1])
+    observed = gaussian_observe(points, count, query, centre, scale, stranger, 0, multipliers, weights)
+    state = buffer, ahead, linear, cursor
+    out[...] = pair_advance(*state, windows, multipliers, offset, typical, rows, signs, *observed, 0, 1)
 
 
 def pair_bank_step(
@@ -328,6 +356,8 @@ def pair_bank_step(
     multipliers: Float32Array,
     offset: Float64Array,
     typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
     chosen: Int64Array,
     start: int,
     stop: int,
@@ -338,12 +368,12 @@ def pair_bank_step(
 
     Every stream has a ring of W = max(windows) places: buffer (S, d, W + padding), ahead and linear (S, widths, W);
     position (S,): the place of the oldest point, which the new one takes; filled (S,): points that are there.
-    Returns the channels of the streams chosen[start:stop]; (stop - start, rows).
+    Returns the channels of the streams chosen[start:stop]; (stop - start, channels).
     """
     widest = int(windows[-1])
-    out = np.full((stop - start, (len(multipliers) + (typical >= 0)) * len(windows)), np.nan)
+    out = np.empty((stop - start, len(rows)))
     for q in range(start, stop):
-        s = chosen[q]
+        s, found = chosen[q], np.full((len(multipliers) + (typical >= 0)) * len(windows), np.nan)
         place, points = position[s], buffer[s, :, :widest]
         ahead[s] += _gaussian(points.T, block[:, q : q + 1].T, multipliers)[:, :, 0]
         ahead[s, :, place], linear[s, :, place], points[:, place] = 0, block_linear[:, q], block[:, q]
@@ -356,7 +386,8 @@ def pair_bank_step(
                 value = offset + pairs + mean
                 if typical >= 0:
                     value = np.append(value, (offset + mean / 2)[typical])
-                out[q - start, v :: len(windows)] = value
+                found[v :: len(windows)] = value
+        out[q - start] = signs * found[rows]
     return out
 
 
@@ -368,6 +399,8 @@ def pair_keys_advance(
     multipliers: Float32Array,
     offset: Float64Array,
     typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
     chosen: Int64Array,
     first: Int64Array,
     last: Int64Array,
@@ -383,13 +416,13 @@ def pair_keys_advance(
     Returns the channels of the keys chosen[start:stop], one key after the other.
     """
     widest, widths = int(windows[-1]), len(multipliers)
-    pieces = [np.empty((0, (widths + (typical >= 0)) * len(windows)))]
+    pieces = [np.empty((0, len(rows)))]
     for q in range(start, stop):
         k, capacity = chosen[q], 4 * widest
         old = min(int(filled[k]), widest - 1)
-        buffer, ahead = (np.zeros((rows, capacity), np.float32) for rows in (points.shape[1], widths))
+        buffer, ahead = (np.zeros((size, capacity), np.float32) for size in (points.shape[1], widths))
         linear, cursor, kept = np.zeros((widths, capacity)), np.zeros(1, np.int64), sums[k].astype(np.float64)
-        live = partial(pair_advance, buffer, ahead, linear, cursor, windows, multipliers, offset, typical)
+        live = partial(pair_advance, buffer, ahead, linear, cursor, windows, multipliers, offset, typical, rows, signs)
         live(points[k], kept, widest - old, widest)
         pieces.append(live(block, block_linear, int(first[q]), int(last[q])))
     return np.concatenate(pieces)
@@ -575,6 +608,25 @@ def judge(
     its test 0."""
     drawn = host.coins(seed, stream, run, time)
     return decide(values, drawn, time - untested, centre, scale, tie, grid, origin, thresholds)
+
+
+def judge_one(
+    values: Float64Array,
+    seed: np.uint64,
+    run: int,
+    time: int,
+    untested: int,
+    centre: Float64Array,
+    scale: Float64Array,
+    tie: float,
+    grid: float,
+    origin: float,
+    thresholds: Float64Array,
+) -> tuple[float, float, int]:
+    """`judge` of one observation, (1, K), of the stream that a detector watches alone, number 0."""
+    alone, law = np.zeros(1, np.uint64), (centre, scale, tie, grid, origin, thresholds)
+    statistic, threshold, loudest = judge(values, seed, alone, np.array([run]), np.array([time]), untested, *law)
+    return float(statistic[0]), float(threshold[0]), int(loudest[0])
 
 
 def records(paths: Float64Array, edges: Int64Array, floors: Float64Array) -> tuple[Array, Array, Array, Array]:

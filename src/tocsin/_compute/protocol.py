@@ -163,12 +163,34 @@ class Hot(Protocol):
         multipliers: Float32Array,
         offset: Float64Array,
         typical: int,
+        rows: Int64Array,
+        signs: Float64Array,
         block: Float32Array,
         block_linear: Float64Array,
         start: int,
         stop: int,
-        out: Float64Array | None = None,
     ) -> Float64Array: ...
+
+    def pair_step(
+        self,
+        points: Float32Array,
+        count: int,
+        centre: Float64Array,
+        scale: float,
+        multipliers: Float32Array,
+        weights: Float32Array,
+        windows: Int64Array,
+        offset: Float64Array,
+        typical: int,
+        rows: Int64Array,
+        signs: Float64Array,
+        query: Float64Array,
+        buffer: Float32Array,
+        ahead: Float32Array,
+        linear: Float64Array,
+        cursor: Int64Array,
+        out: Float64Array,
+    ) -> None: ...
 
     def pair_bank_step(
         self,
@@ -181,6 +203,8 @@ class Hot(Protocol):
         multipliers: Float32Array,
         offset: Float64Array,
         typical: int,
+        rows: Int64Array,
+        signs: Float64Array,
         chosen: Int64Array,
         start: int,
         stop: int,
@@ -197,6 +221,8 @@ class Hot(Protocol):
         multipliers: Float32Array,
         offset: Float64Array,
         typical: int,
+        rows: Int64Array,
+        signs: Float64Array,
         chosen: Int64Array,
         first: Int64Array,
         last: Int64Array,
@@ -307,6 +333,21 @@ class Hot(Protocol):
         origin: float,
         thresholds: Float64Array,
     ) -> tuple[Float64Array, Float64Array, Int64Array]: ...
+
+    def judge_one(
+        self,
+        values: Float64Array,
+        seed: np.uint64,
+        run: int,
+        time: int,
+        untested: int,
+        centre: Float64Array,
+        scale: Float64Array,
+        tie: float,
+        grid: float,
+        origin: float,
+        thresholds: Float64Array,
+    ) -> tuple[float, float, int]: ...
 
     def stretch_maxima(self, paths: Float64Array, edges: Int64Array) -> Float64Array: ...
 

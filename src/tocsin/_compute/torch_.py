@@ -15,7 +15,8 @@ from torch import Tensor
 from tocsin._compute.arrays import Array, BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 from tocsin._compute.host import coins
 from tocsin._compute.numba_live import pair_keys_advance, pair_keys_take
-from tocsin._compute.numba_rule import decide, judge
+from tocsin._compute.numba_rule import decide, judge, judge_one
+from tocsin._compute.numba_stream import pair_step
 from tocsin._compute.torch_features import (
     bumps,
     feature_advance,
@@ -49,6 +50,7 @@ __all__ = [
     "get",
     "integers",
     "judge",
+    "judge_one",
     "loudest",
     "mean_distances",
     "pair_advance",
@@ -59,6 +61,7 @@ __all__ = [
     "pair_keys_advance",
     "pair_keys_take",
     "pair_split_paths",
+    "pair_step",
     "pair_terms",
     "put",
     "quantile",

@@ -27,11 +27,12 @@ def pair_advance(
     multipliers: Float32Array,
     offset: Float64Array,
     typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
     block: Tensor,
     block_linear: Tensor,
     start: int,
     stop: int,
-    out: Float64Array | None = None,
 ) -> Tensor:
     """The state is the host's, as in the other backends: a detector may go on with any of them."""
     device, sizes, position = block.device, windows.tolist(), int(cursor[0])
@@ -47,10 +48,7 @@ def pair_advance(
     keep, found = points.shape[1], (get(points), get(terms), get(sums))
     buffer[:, :keep], linear[:, :keep], ahead[:, :keep] = found
     cursor[0] = keep
-    rows = torch.cat(pieces) if len(pieces) > 1 else pieces[0]
-    if out is not None:
-        out[...] = get(rows)
-    return rows
+    return _channels(torch.cat(pieces) if len(pieces) > 1 else pieces[0], rows, signs)
 
 
 def _advanced(
@@ -63,7 +61,7 @@ def _advanced(
     block: Tensor,
     block_linear: Tensor,
 ) -> tuple[Tensor, ...]:
-    """The channels of new points; and, of the last ones, the points, their terms, and their sums of later kernels."""
+    """All rows of new points; and, of the last ones, the points, their terms, and their sums of later kernels."""
     device, widest, known, n = block.device, windows[-1], recent.shape[1], block.shape[1]
     x, terms = torch.cat([recent, block], 1), torch.cat([recent_terms, block_linear], 1)
     length = x.shape[1]
@@ -89,6 +87,14 @@ def _advanced(
     return out, x[:, last], terms[:, last], fore[:, -1, 0, last]
 
 
+def _channels(found: Tensor, rows: Int64Array, signs: Float64Array) -> Tensor:
+    """signs[k] times row rows[k], of what was found of each point."""
+    if np.array_equal(rows, np.arange(found.shape[1])) and (signs == 1).all():
+        return found
+    made = torch.as_tensor(np.stack([rows, signs]), device=found.device)  # at once: small things are slow to put there
+    return found[:, made[0].long()].mul_(made[1])
+
+
 def pair_bank_step(
     buffer: Tensor,
     ahead: Tensor,
@@ -99,6 +105,8 @@ def pair_bank_step(
     multipliers: Float32Array,
     offset: Tensor,
     typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
     chosen: Int64Array,
     start: int,
     stop: int,
@@ -109,7 +117,7 @@ def pair_bank_step(
     x = torch.as_tensor(block, device=device)[:, start:stop].T
     terms = torch.as_tensor(block_linear, device=device)[:, start:stop].T
     offset, sizes = torch.as_tensor(offset, device=device), torch.as_tensor(windows, device=device).double()
-    rows = torch.arange(stop - start, device=device)
+    new = torch.arange(stop - start, device=device)
     everyone = stop - start == len(buffer) and chosen[0] == 0 and bool((np.diff(chosen) == 1).all())
     own = slice(None) if everyone else torch.as_tensor(chosen[start:stop], device=device)
     place = position[own]
@@ -117,7 +125,7 @@ def pair_bank_step(
     sums, means = (array.clone() if everyone else array[own] for array in (ahead, linear))
     for w, kernel in enumerate(kernels_at(squares, multipliers)):
         sums[:, w] += kernel
-    sums[rows, :, place], means[rows, :, place] = 0, terms
+    sums[new, :, place], means[new, :, place] = 0, terms
     known = (filled[own] + 1).clamp_(max=widest)
     age = (place[:, None] - torch.arange(widest, device=device)) % widest
     inside = (age[:, :, None] < sizes).double()  # (n, W, windows)
@@ -126,7 +134,7 @@ def pair_bank_step(
     if typical >= 0:
         value = torch.cat([value, (offset[:, None] + mean / 2)[:, typical : typical + 1]], 1)
     out = value.masked_fill_((known[:, None] < sizes)[:, None], torch.nan).flatten(1)
-    buffer[rows if everyone else own, :, place] = x
+    buffer[new if everyone else own, :, place] = x
     ahead[own], linear[own] = sums, means
     position[own], filled[own] = (place + 1) % widest, known
-    return out
+    return _channels(out, rows, signs)

@@ -27,6 +27,9 @@ POINTS_PER_WINDOW = 10
 MOST_ENTRIES = 2**29
 """Of a sparse matrix with its zeros: 4 GiB."""
 
+FEW = 20
+"""Numbers that Python adds up before NumPy has begun."""
+
 VALUE_COPIES = 20
 """A reference in which each value occurs this often, on average, is discrete."""
 
@@ -106,9 +109,9 @@ def observation(x: object, width: int) -> Float64Array:
             f"The observation has shape {array.shape}; the reference has {counted(width, 'column')}, and it must have "
             "as many." + (" For several observations at once use update_many." if array.ndim == 2 else "")
         )
-    # The sum of squares is finite if all are; only when it is not (or overflows) is the culprit looked for.
-    # vdot: dot would warn of it, and to tell it not to takes longer than all this.
-    if not math.isfinite(np.vdot(array, array)):
+    # The sum, of squares if there are many, is finite if all are; only when it is not (or overflows) is the culprit
+    # looked for. vdot: dot would warn of it, and to tell it not to takes longer than all this.
+    if not math.isfinite(sum(array.tolist()) if width <= FEW else np.vdot(array, array)):
         _finite(array[None, :], "The observation")
     return array[None, :]
 

@@ -58,15 +58,14 @@ class Watcher(DetectorBase[C]):
         with self._held:
             fitted, run = self._ready(), self._run
             point = fitted.intake.one(x)
-            observed = fitted.live.observe(point, None)
             if run.alarm is not None and fitted.resets:
                 run = self._begin(fitted, run.number + 1)
             elif not fitted.live.at_once:
                 run = run.copy()  # a user's function may fail, or Ctrl-C come, and the run must not have moved then
             else:
-                return advance_in_place(fitted, run, point, observed)
-            values = fitted.live.advance(run.windows, observed, 0, 1)
-            outcome = fitted.rule.one(values, run.number, run.time + 1)
+                return advance_in_place(fitted, run, point)
+            values = fitted.live.advance(run.windows, fitted.live.observe(point, None), 0, 1)
+            outcome = fitted.rule.one(compute.on_host(values), run.number, run.time + 1)
             run.remember(point)
             run.settle(outcome)
             self._run = run

@@ -29,25 +29,25 @@ def advance(fitted: Fitted[C], run: Run, points: Points, observed: list[object],
     return outcomes
 
 
-def advance_in_place(fitted: Fitted[C], run: Run, point: Points, observed: list[object]) -> Outcome:
+def advance_in_place(fitted: Fitted[C], run: Run, point: Points) -> Outcome:
     """Let one point enter a run as it is, without a copy, and test it.
 
     What interrupts it (Ctrl-C, say) before the first window has moved leaves the run as it was; afterwards it waits
     until the rest has followed.
     """
     live, windows, time, kept = fitted.live, run.windows, run.time + 1, point[0].copy()
-    rows, places = live.rows(), live.places(windows)
+    values, places = np.empty((1, len(live.channels))), live.places(windows)
     try:
-        live.enter(windows, observed, rows, places)
-        outcome = fitted.rule.one(live.read(rows), run.number, time)
+        live.enter(windows, point, values, places)
+        outcome = fitted.rule.one(values, run.number, time)
         run.recent.append(kept)
         run.settle(outcome)
     except BaseException:
         if live.places(windows) != places:
-            live.enter(windows, observed, rows, places)
+            live.enter(windows, point, values, places)
             if not (run.recent and run.recent[-1] is kept):
                 run.recent.append(kept)
-            run.settle(fitted.rule.one(live.read(rows), run.number, time))
+            run.settle(fitted.rule.one(values, run.number, time))
         raise
     return outcome
 

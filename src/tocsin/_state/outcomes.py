@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, overload
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import pyarrow
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, init=False)
 class Outcome:
     """The outcome of one observation.
 
@@ -40,6 +40,22 @@ class Outcome:
     threshold: float
     rarity: float
     channel: Channel | None
+
+    def __init__(
+        self, time: int, alarm: bool, statistic: float, threshold: float, rarity: float, channel: Channel | None
+    ) -> None:
+        # There is one of each observation, and the way round `__setattr__` that a frozen dataclass takes is long.
+        _set_time(self, time)
+        _set_alarm(self, alarm)
+        _set_statistic(self, statistic)
+        _set_threshold(self, threshold)
+        _set_rarity(self, rarity)
+        _set_channel(self, channel)
+
+
+_set_time, _set_alarm, _set_statistic, _set_threshold, _set_rarity, _set_channel = (
+    vars(Outcome)[field.name].__set__ for field in fields(Outcome)
+)
 
 
 @dataclass(frozen=True, eq=False)

@@ -48,21 +48,18 @@ class Rule:
         alarm = statistic > threshold
         return Outcomes(time, alarm, statistic, threshold, loudest, self.channels, self.limits.curve)
 
-    def one(self, values: Array, run: int, time: int) -> Outcome:
-        """The same for one observation of a detector alone, sooner."""
-        statistics, thresholds, loudest = self._judged(values, ALONE, np.array([run]), np.array([time]))
+    def one(self, values: Float64Array, run: int, time: int) -> Outcome:
+        """The same for one observation of a detector alone, (1, K), sooner."""
         if time < self.untested:
             return Outcome(time, False, math.nan, math.nan, math.nan, None)
-        statistic, threshold, curve = statistics.item(), thresholds.item(), self.limits.curve
+        statistic, threshold, loudest = self.compute.judge_one(values, self._seed, run, time, self.untested, *self._law)
+        curve = self.limits.curve
         rarity = curve.rarity(statistic) if curve else math.nan
-        return Outcome(time, statistic > threshold, statistic, threshold, rarity, self.channels[loudest.item()])
+        return Outcome(time, statistic > threshold, statistic, threshold, rarity, self.channels[loudest])
 
     def quiet_at_first(self, values: Array, coins: Float64Array) -> BoolArray:
         """Which of these windows, about to begin runs, do not ring at once; coins are given, not hashed."""
-        own, values = self.normaliser, on_host(values)
-        statistic, threshold, _ = self.compute.decide(
-            values, coins, FIRST_TEST, own.centre, own.scale, own.tie, own.grid, own.origin, self.limits.thresholds
-        )
+        statistic, threshold, _ = self.compute.decide(on_host(values), coins, FIRST_TEST, *self._law)
         return np.asarray(statistic <= threshold)
 
     def coins(self, stream: UInt64Array, run: Int64Array, time: Int64Array) -> Float64Array:
@@ -72,17 +69,21 @@ class Rule:
     def _judged(
         self, values: Array, stream: UInt64Array, run: Int64Array, time: Int64Array
     ) -> tuple[Float64Array, Float64Array, Int64Array]:
-        own = self.normaliser
-        centre, scale, spoke = own.centre, own.scale, None
+        (centre, scale, tie, grid, origin, thresholds), spoke = self._law, None
         if not isinstance(values, np.ndarray):
             # On a GPU: only the loudest channel of each observation comes here.
             best, spoke = speaking(values, centre, scale)
             values, (centre, scale) = best[:, None], AS_IT_IS
         statistic, threshold, loudest = self.compute.judge(
-            values, self._seed, stream, run, time, self.untested, centre, scale, own.tie, own.grid, own.origin,
-            self.limits.thresholds,
-        )  # fmt: skip
+            values, self._seed, stream, run, time, self.untested, centre, scale, tie, grid, origin, thresholds
+        )
         return statistic, threshold, loudest if spoke is None else spoke
+
+    @cached_property
+    def _law(self) -> tuple[Float64Array, Float64Array, float, float, float, Float64Array]:
+        """What decides, once a coin is tossed."""
+        own = self.normaliser
+        return own.centre, own.scale, own.tie, own.grid, own.origin, self.limits.thresholds
 
     @cached_property
     def _seed(self) -> np.uint64:

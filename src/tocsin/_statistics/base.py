@@ -144,7 +144,7 @@ class Live(Protocol):
 
     @property
     def at_once(self) -> bool:
-        """Whether `enter` exists: a single compiled call, which nothing can break off half-way."""
+        """Whether `enter` exists: windows move in a single compiled call, which nothing can break off half-way."""
 
     @property
     def channels(self) -> tuple[Channel, ...]: ...
@@ -165,14 +165,11 @@ class Live(Protocol):
         If it fails, the state may be half changed.
         """
 
-    def rows(self) -> Float64Array:
-        """Where `enter` leaves what it finds; (1, ...)."""
+    def enter(self, state: WindowState, point: Points, values: Float64Array) -> None:
+        """Observe one point and `advance` by it, at once; its channels are left in `values`, (1, channels).
 
-    def enter(self, state: WindowState, observed: Any, rows: Float64Array) -> None:
-        """`advance` by one point, at once; state["position"] then says that it has entered."""
-
-    def read(self, rows: Float64Array) -> Float64Array:
-        """What `advance` would have returned, from the rows."""
+        state["position"] then says that it has entered.
+        """
 
     def parts(self) -> Parts:
         """What a file must hold to build this object again."""
@@ -183,13 +180,7 @@ class Stepwise:
 
     at_once = False
 
-    def rows(self) -> Float64Array:
-        raise NotImplementedError
-
-    def enter(self, state: WindowState, observed: Any, rows: Float64Array) -> None:
-        raise NotImplementedError
-
-    def read(self, rows: Float64Array) -> Float64Array:
+    def enter(self, state: WindowState, point: Points, values: Float64Array) -> None:
         raise NotImplementedError
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import accumulate
 
 import numpy as np
 
@@ -61,6 +62,8 @@ class LiveFamily:
         self.channels: tuple[Channel, ...] = sum((member.channels for member in members), ())
         self.takes_tensors = all(member.takes_tensors for member in members)
         self.at_once = all(member.at_once for member in members)
+        ends = list(accumulate(len(member.channels) for member in members))
+        self._columns = [slice(end - len(member.channels), end) for member, end in zip(members, ends, strict=True)]
 
     def observe(self, points: Points, own: Int64Array | None) -> list[object]:
         return [member.observe(points, own) for member in self.members]
@@ -78,32 +81,13 @@ class LiveFamily:
 
     def places(self, states: list[WindowState]) -> list[int]:
         """Where the windows are, if a point enters them at once: those in which one has are elsewhere."""
-        if len(states) == 1:
-            return [states[0]["position"].item()]
         return [state["position"].item() for state in states]
 
-    def rows(self) -> list[Float64Array]:
-        """Where `enter` leaves what it finds."""
-        if len(self.members) == 1:
-            return [self.members[0].rows()]
-        return [member.rows() for member in self.members]
-
-    def enter(
-        self, states: list[WindowState], observed: list[object], rows: list[Float64Array], places: list[int]
-    ) -> None:
-        """Let one point enter the windows that are still at these places."""
-        if len(states) == 1 and states[0]["position"].item() == places[0]:
-            self.members[0].enter(states[0], observed[0], rows[0])
-            return
+    def enter(self, states: list[WindowState], point: Points, values: Float64Array, places: list[int]) -> None:
+        """Let one point enter the windows that are still at these places; their channels are left in `values`."""
         for i, member in enumerate(self.members):
             if states[i]["position"].item() == places[i]:
-                member.enter(states[i], observed[i], rows[i])
-
-    def read(self, rows: list[Float64Array]) -> Float64Array:
-        """What `advance` would have returned, from the rows."""
-        if len(rows) == 1:
-            return self.members[0].read(rows[0])
-        return np.concatenate([member.read(own) for member, own in zip(self.members, rows, strict=True)], axis=1)
+                member.enter(states[i], point, values[:, self._columns[i]])
 
     def parts(self) -> list[Parts]:
         return [member.parts() for member in self.members]

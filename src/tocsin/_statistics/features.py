@@ -205,14 +205,8 @@ class FeatureLive:
             self._windows, 0.0 if self.features.signed else 1.0, *observed, start, stop, out,
         )  # fmt: skip
 
-    def rows(self) -> Float64Array:
-        return np.empty((1, len(self.channels)))
-
-    def enter(self, state: WindowState, observed: tuple[Float64Array, Float64Array], rows: Float64Array) -> None:
-        self._advance(state, observed, 0, 1, rows)
-
-    def read(self, rows: Float64Array) -> Float64Array:
-        return rows
+    def enter(self, state: WindowState, point: Float64Array, values: Float64Array) -> None:
+        self._advance(state, self.observe(point, None), 0, 1, values)
 
     def parts(self) -> Parts:
         return {"centre": self.centre, "count": self.count, "guard": self.guard, "features": self.features.parts}

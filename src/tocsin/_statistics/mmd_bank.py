@@ -47,12 +47,11 @@ class GaussianBank:
         def some(start: int) -> Float64Array:
             return live.compute.pair_bank_step(
                 *self._arrays, self._windows, live.multipliers, self._offset, live.family.typical,
-                chosen, start, min(start + size, len(chosen)), *observed,
+                live.family.places, live.family.signs, chosen, start, min(start + size, len(chosen)), *observed,
             )  # fmt: skip
 
         starts = range(0, len(chosen), size)
-        rows = some(0) if len(starts) == 1 else live.compute.concatenate(list(live.executor.map(some, starts)))
-        return live.family.choose(rows, axis=1)
+        return some(0) if len(starts) == 1 else live.compute.concatenate(list(live.executor.map(some, starts)))
 
     def fill(
         self, chosen: Int64Array, reference: Points, windows: Int64Array, places: Int64Array | None

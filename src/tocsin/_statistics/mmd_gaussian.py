@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from collections.abc import Callable
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -170,14 +171,14 @@ class GaussianLive:
         self.compute, self._nearby, self.scale = compute, compute.nearby, scaled.scale
         self.executor = Threads(1 if compute.backend == "torch" else None)  # PyTorch spreads its own work
         self.windows, self.multipliers = np.array(windows, dtype=np.int64), scaled.multipliers
-        self._columns, self._stranger = as_columns(points), np.array([-1])
+        self._columns = as_columns(points)
         self._few = NEARBY_WORK // (len(points) * (points.shape[1] + KERNEL_WORK * len(scaled.widths)))
-        self.at_once = self._nearby.backend == "numba"
+        self.at_once = self._nearby.backend == "numba" and (self._few > 0 or not compute.on_gpu)
         self.takes_tensors = compute.on_gpu  # blocks that are there already stay there
 
     def observe(self, points: Float64Array, own: Int64Array | None) -> tuple[Float32Array, Float64Array]:
         count, compute, columns = len(points), self.compute, self._columns_on_device
-        places = own if own is not None else self._stranger if count == 1 else np.full(count, -1)
+        places = own if own is not None else np.full(count, -1)
         if self.takes_tensors and count <= self._few and isinstance(points, np.ndarray):
             compute, columns = self._nearby, self._columns
 
@@ -196,7 +197,7 @@ class GaussianLive:
         return compute.concatenate(blocks, 1), compute.concatenate(linear, 1)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name != "_columns_on_device"}
+        return {name: value for name, value in self.__dict__.items() if name not in ("_columns_on_device", "_step")}
 
     @cached_property
     def _columns_on_device(self) -> Float32Array:
@@ -214,33 +215,25 @@ class GaussianLive:
     def advance(
         self, state: WindowState, observed: tuple[Float32Array, Float64Array], start: int, stop: int
     ) -> Float64Array:
-        return self.read(self._advance(state, observed, start, stop, None))
-
-    def _advance(
-        self,
-        state: WindowState,
-        observed: tuple[Float32Array, Float64Array],
-        start: int,
-        stop: int,
-        out: Float64Array | None,
-    ) -> Float64Array:
         if self.takes_tensors and stop - start <= SHORT:
             observed = self.compute.get(observed[0][:, start:stop]), self.compute.get(observed[1][:, start:stop])
             start, stop = 0, stop - start
         compute = self._nearby if isinstance(observed[0], np.ndarray) else self.compute
         return compute.pair_advance(
             state["buffer"], state["ahead"], state["linear"], state["position"], self.windows, self.multipliers,
-            self.offset, self.family.typical, *observed, start, stop, out,
+            self.offset, self.family.typical, self.family.places, self.family.signs, *observed, start, stop,
         )  # fmt: skip
 
-    def rows(self) -> Float64Array:
-        return np.empty((1, self.family.rows))
+    def enter(self, state: WindowState, point: Float64Array, values: Float64Array) -> None:
+        self._step(point, state["buffer"], state["ahead"], state["linear"], state["position"], values)
 
-    def enter(self, state: WindowState, observed: tuple[Float32Array, Float64Array], rows: Float64Array) -> None:
-        self._advance(state, observed, 0, 1, rows)
-
-    def read(self, rows: Float64Array) -> Float64Array:
-        return self.family.choose(rows, axis=1)
+    @cached_property
+    def _step(self) -> Callable[..., None]:
+        """`pair_step` against this reference: what never changes need not be looked up at every observation."""
+        return partial(
+            self._nearby.pair_step, self._columns, len(self.points), self.scaled.centre, self.scale, self.multipliers,
+            self.weights, self.windows, self.offset, self.family.typical, self.family.places, self.family.signs,
+        )  # fmt: skip
 
     def parts(self) -> Parts:
         return {

@@ -73,18 +73,13 @@ class Family:
         typicality = np.arange(self.rows - len(self.windows), self.rows)
         return np.concatenate([self.heard, typicality, typicality[self._longer]])
 
-    def choose(self, rows: Array, axis: int = 0) -> Array:
-        """The channels, from all rows; `axis` is that of the rows, 0 or 1."""
+    def choose(self, rows: Array) -> Array:
+        """The channels, from paths of all rows."""
         if self._places is None:
             return rows
-        if isinstance(rows, np.ndarray):
-            chosen: Array = rows.take(self._places, axis)
-        else:
-            chosen = rows[self._places.tolist()] if axis == 0 else rows[:, self._places.tolist()]
+        chosen: Array = rows[self._places if isinstance(rows, np.ndarray) else self._places.tolist()]
         if self.typical >= 0:
-            first = len(self.heard) + len(self.windows)
-            more = chosen[first:] if axis == 0 else chosen[:, first:]
-            more *= -1  # not np.negative(..., out=more), which numpy 2.4 gets wrong on strided views
+            chosen[len(self.heard) + len(self.windows) :] *= -1
         return chosen
 
 

@@ -92,13 +92,14 @@ class Windows:
         def some(start: int) -> Float64Array:
             return self._compute.pair_keys_advance(
                 kept.points, kept.sums, kept.filled, live.windows, live.multipliers, live.offset, live.family.typical,
-                chosen, first, last, start, min(start + KEYS_AT_ONCE, len(chosen)), *observed,
+                live.family.places, live.family.signs, chosen, first, last, start,
+                min(start + KEYS_AT_ONCE, len(chosen)), *observed,
             )  # fmt: skip
 
-        rows = np.concatenate(list(live.executor.map(some, range(0, len(chosen), KEYS_AT_ONCE))))
+        values = np.concatenate(list(live.executor.map(some, range(0, len(chosen), KEYS_AT_ONCE))))
         own = np.repeat(chosen, sizes)
         time = kept.time[own] + 1 + np.arange(len(own)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        return self.fitted.rule(live.family.choose(rows, axis=1), kept.key[own], kept.run[own], time)
+        return self.fitted.rule(values, kept.key[own], kept.run[own], time)
 
     def window(self, kept: KeyStates, k: int) -> Float64Array:
         """The points in a key's window, oldest first, as far as float32 tells them."""
