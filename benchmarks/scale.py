@@ -31,8 +31,9 @@ from tocsin._streams.fleet import Fleet
 from tocsin.integrations import spark
 
 WARM_UP = 4
-NOISE = np.random.default_rng(0).bytes(10_000_000)
-"""What states are made of where there is no detector: no more compressible than theirs."""
+NOISE = np.random.default_rng(0).bytes(900_000)
+"""What states are made of where there is no detector: no more compressible than theirs. It travels with the code, of
+which Spark makes a broadcast if it is larger, that `transformWithState` does not find."""
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tocsin import Detector, Fleet, StorageError
+from tocsin import Detector, Fleet, MissingExtraError, StorageError
 
-pytest.importorskip("pyspark")
+pytest.importorskip("tocsin.integrations.spark", exc_type=MissingExtraError)
 kept = importlib.import_module("tocsin._integrations.spark.kept")
 
 KEYS, BUCKET, BUCKETS = ["a", "b", "c"], 4, 7
