@@ -11,6 +11,7 @@ are compared with those of one sequential pass without Spark.
     written    the driver is killed (SIGKILL) after the sink's write and before the commit
     driver     the driver is killed at a random moment
     worker     Python workers are killed at random moments
+    copies     the executor's copies of states are cut, bent, lost or put back at random moments
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ import tempfile
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -41,7 +43,7 @@ if TYPE_CHECKING:
 Name = tuple[object, ...]
 """What tells a row of the sink from the others."""
 
-KEYS, FILES, ROWS, WIDTH = 12, 6, 300, 3
+KEYS, FILES, ROWS, WIDTH = 12, 12, 150, 3
 POISONED = 4
 """Rows of each kind of poison in a stream."""
 
@@ -145,6 +147,7 @@ def drive(folder: Path, kill_after: int | None = None) -> None:
         "local[2,4]",
         {
             "spark.sql.shuffle.partitions": "2",
+            "spark.local.dir": str(folder / "local"),
             "spark.ui.enabled": "false",
             "spark.driver.host": "127.0.0.1",
             "spark.ui.showConsoleProgress": "false",
@@ -201,8 +204,8 @@ def replay(stream: Stream) -> int:
     drive(stream.folder)
     batches = int(stream.rng.integers(1, 3))
     for batch in range(FILES - batches, FILES):
-        for file in (stream.folder / "checkpoint" / "commits").glob(f"*{batch}*"):
-            file.unlink()
+        for name in (f"{batch}", f".{batch}.crc"):
+            (stream.folder / "checkpoint" / "commits" / name).unlink(missing_ok=True)
     drive(stream.folder)
     return batches
 
@@ -251,6 +254,26 @@ def worker(stream: Stream) -> int:
     return kills
 
 
+def copies(stream: Stream) -> int:
+    """Copies of states are spoiled at random moments, for as long as the stream goes on."""
+    spoiled, process, seen = 0, started(stream.folder), list[tuple[Path, bytes]]()
+    while process.poll() is None:
+        time.sleep(stream.rng.uniform(0, 0.1))
+        files = [file for file in (stream.folder / "local").glob("blockmgr-*/tocsin-*") if not file.suffix]
+        if not files:
+            continue
+        file = files[stream.rng.integers(len(files))]
+        with suppress(FileNotFoundError):
+            content = file.read_bytes()
+            seen.append((file, content))
+            other, earlier = seen[stream.rng.integers(len(seen))]
+            ways = [b"", content[:-5], content[:50] + bytes(1) + content[51:], earlier]
+            (file if stream.rng.random() < 0.5 else other).write_bytes(ways[stream.rng.integers(len(ways))])
+            spoiled += 1
+    finished(stream.folder)
+    return spoiled
+
+
 def _workers(driver_id: int) -> list[int]:
     """Python workers of a driver: children of the daemon that Spark has started for it."""
     parents, daemons = dict[int, int](), set[int]()
@@ -270,6 +293,7 @@ FAULTS: dict[str, Callable[[Stream], int]] = {
     "written": written,
     "driver": driver,
     "worker": worker,
+    "copies": copies,
 }
 
 

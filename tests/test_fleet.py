@@ -76,8 +76,11 @@ def in_batches(
             place[owner[rows]],
             order[rows],
             flags[rows],
+            changes=True,
         )
-        for k, state in zip(some, step.states, strict=True):
+        for k, state, change in zip(some, step.states, step.changes, strict=True):
+            assert Fleet.applied(change, states[k]) == state
+            assert len(change) <= len(state) + 4 * len(rows)
             states[k] = state
         assert (step.taken, step.refused) == (len(rows), [])
         alarms += step.alarms
@@ -353,6 +356,33 @@ def test_a_state_that_was_made_up(name: str) -> None:
     made_up = made_up[:2] + crc32(made_up[6:]).to_bytes(4, "little") + made_up[6:]
     with pytest.raises(StorageError, match="key 'x' holds numbers that no key can have"):
         fleet.step(["x"], [made_up], points[:1], [0], [99])
+
+
+def test_changes_are_small_and_fit_one_state() -> None:
+    """What has only moved on is not in them; another state, a cut and a flipped bit are noticed."""
+    fleet, rng = Fleet(detector("family")), np.random.default_rng(3)
+    before = fleet.step(["a", "b"], [None, None], law(rng, 40, "family"), np.arange(40) % 2, np.arange(40))
+    assert before.changes == []
+    step = fleet.step(["a", "b"], before.states, law(rng, 2, "family"), [0, 1], [40, 41], changes=True)
+    change, state = step.changes[0], before.states[0]
+    assert Fleet.applied(change, state) == step.states[0]
+    assert len(change) < len(state)
+    wrong: list[tuple[bytes, bytes | None]] = [(change, None), (change, before.states[1]), (change, step.states[0])]
+    wrong += [(change[:cut], state) for cut in range(2, len(change))]
+    wrong += [(change, state[:cut]) for cut in (0, 10, 200)]
+    versions = range(14, 16)  # of the state, which the next step looks at
+    for place in set(range(2, len(change))) - set(versions):
+        bent = bytearray(change)
+        bent[place] ^= 0x41
+        wrong.append((bytes(bent), state))
+    for bad, of in wrong:
+        with pytest.raises(StorageError, match="does not fit the state"):
+            Fleet.applied(bad, of)
+    # Nothing has entered: a row that comes late.
+    late = fleet.step(["a"], step.states[:1], law(rng, 1, "family"), [0], [0], changes=True)
+    assert Fleet.applied(late.changes[0], step.states[0]) == late.states[0]
+    whole = fleet.step(["a"], [None], law(rng, 1, "family"), [0], [0], changes=True)
+    assert Fleet.applied(whole.changes[0], None) == whole.states[0] == whole.changes[0]
 
 
 def test_thresholds_may_change_under_a_state() -> None:

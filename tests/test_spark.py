@@ -46,9 +46,16 @@ OPTIONS: dict[str, Any] = {"key": "machine", "order": "seq", "columns": "x", "re
 
 
 @pytest.fixture(scope="module")
-def session() -> Iterator[SparkSession]:
+def local(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The executor's own disk."""
+    return tmp_path_factory.mktemp("local")
+
+
+@pytest.fixture(scope="module")
+def session(local: Path) -> Iterator[SparkSession]:
     """One for all tests: to start it takes seconds."""
     settings = {
+        "spark.local.dir": str(local),
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
@@ -213,6 +220,23 @@ def test_poisoned_rows_are_dead_letters(session: SparkSession, watched: Path, ro
     mended = {row["order"]: row["v"]["x"] for row in again.collect()}
     assert np.isnan(mended[5][1])
     assert mended[5][0] == values[5]["x"][0]
+
+
+def test_states_come_from_the_store_where_copies_are_lost(
+    session: SparkSession, local: Path, detector: Detector, rows: Any, tmp_path: Path
+) -> None:
+    """Written as changes by small micro-batches, and copied to where Spark has files of its own."""
+    size = 20
+    for begin, end in ((0, 5), (5, 8)):
+        for number in range(begin, end):
+            write(rows.slice(number * size, size), tmp_path / "in", str(number))
+        run(spark.watch(source(session, tmp_path / "in"), detector, **OPTIONS), tmp_path)
+        copies = list(local.glob("blockmgr-*/tocsin-*"))
+        assert len(copies) >= OPTIONS["buckets"]
+        for copy in copies:
+            copy.unlink()
+    expected, _ = sequential([Fleet(detector)], rows.slice(0, 8 * size))
+    assert same(told(session, tmp_path / "alarms"), expected)
 
 
 def test_history_equals_stream(session: SparkSession, watched: Path, detector: Detector, rows: Any) -> None:

@@ -37,8 +37,13 @@ class Keyed:
     detectors: Detectors
     layout: Layout
 
-    def step(self, bundles: Sequence[bytes], states: dict[str, bytes]) -> pd.DataFrame:
-        """Watch the rows of a bucket; what there is to tell. `states` change in place."""
+    def step(
+        self, bundles: Sequence[bytes], states: dict[str, bytes], changes: dict[str, bytes] | None = None
+    ) -> list[Answer]:
+        """Watch the rows of a bucket; what there is to tell.
+
+        `states` change in place; `changes`, if given, come to hold what is new in them.
+        """
         answers: list[Answer] = []
         table = self._nameable(rows_of(bundles), answers)
         encoded = table["key"].combine_chunks().dictionary_encode()
@@ -52,9 +57,8 @@ class Keyed:
             place = np.empty(len(keys), np.int64)
             place[members] = np.arange(len(members))
             owners = owner if rows is table else place[owner[np.isin(owner, members)]]
-            self._advance(fleet, named, rows, owners, states, answers)
-        # As objects: pandas would make texts of its own, which Spark cannot read.
-        return pd.DataFrame(answers, columns=NAMES, dtype=object)
+            self._advance(fleet, named, rows, owners, states, changes, answers)
+        return answers
 
     def _advance(
         self,
@@ -63,12 +67,16 @@ class Keyed:
         rows: pa.Table,
         owner: Int64Array,
         states: dict[str, bytes],
+        changes: dict[str, bytes] | None,
         answers: list[Answer],
     ) -> None:
         batch, wrong = self.layout.observations(rows)
         resets = rows["reset"].to_numpy() if self.layout.reset is not None else None
-        step = fleet.step(keys, [states.get(key) for key in keys], batch, owner, rows["order"].to_numpy(), resets)
+        known, orders = [states.get(key) for key in keys], rows["order"].to_numpy()
+        step = fleet.step(keys, known, batch, owner, orders, resets, changes=changes is not None)
         states.update(zip(keys, step.states, strict=True))
+        if changes is not None:
+            changes.update(zip(keys, step.changes, strict=True))
         answers += map(_told, step.alarms)
         answers += [
             self._refused(
@@ -97,6 +105,12 @@ class Keyed:
             "message": message,
             "row": self.layout.row(table, place),
         }
+
+
+def table_of(answers: list[Answer]) -> pd.DataFrame:
+    """As Spark takes them."""
+    # As objects: pandas would make texts of its own, which Spark cannot read.
+    return pd.DataFrame(answers, columns=NAMES, dtype=object)
 
 
 def _told(alarm: FleetAlarm) -> Answer:

@@ -9,7 +9,7 @@ import pandas as pd
 from pyspark.sql import DataFrame
 
 from tocsin._detector.detector import Detector
-from tocsin._integrations.spark.keyed import ANSWER, Keyed
+from tocsin._integrations.spark.keyed import ANSWER, Keyed, table_of
 from tocsin._integrations.spark.observations import layout_for, spread
 from tocsin._integrations.spark.sessions import frame_must_be
 from tocsin._integrations.spark.shipping import Rules, ship
@@ -45,6 +45,6 @@ def history(
 
 def _whole(keyed: Keyed) -> Callable[[pd.DataFrame], pd.DataFrame]:
     def watched(bundles: pd.DataFrame) -> pd.DataFrame:
-        return keyed.step(list(bundles["rows"]), {})
+        return table_of(keyed.step(list(bundles["rows"]), {}))
 
     return watched

@@ -11,13 +11,13 @@ from pyspark.sql import DataFrame
 from pyspark.sql.streaming import StatefulProcessor, StatefulProcessorHandle
 
 from tocsin._detector.detector import Detector
-from tocsin._integrations.spark.bundles import bundled, unbundled
-from tocsin._integrations.spark.keyed import ANSWER, Keyed
+from tocsin._integrations.spark.kept import KeptStates
+from tocsin._integrations.spark.keyed import ANSWER, Keyed, table_of
 from tocsin._integrations.spark.observations import layout_for, spread
 from tocsin._integrations.spark.sessions import frame_must_be, states_must_last
 from tocsin._integrations.spark.shipping import Rules, ship
 
-BUCKETS = 1000
+BUCKETS = 200
 
 
 def watch(
@@ -87,26 +87,25 @@ def watch(
 
 @dataclass
 class Watching(StatefulProcessor):  # type: ignore[misc]
-    """The keys of a bucket, whose states are one value."""
+    """The keys of a bucket, whose states are read and written together."""
 
     keyed: Keyed
     buckets: int
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        self._states = handle.getValueState("states", "bundle BINARY")
+        self._kept = KeptStates(handle, self.buckets, repr(self.keyed))
 
     def handleInputRows(  # noqa: N802
-        self, key: object, rows: Iterator[pd.DataFrame], timerValues: object
+        self, key: tuple[int], rows: Iterator[pd.DataFrame], timerValues: object
     ) -> Iterator[pd.DataFrame]:
         """Watch what a micro-batch has for a bucket."""
         bundles = [bundle for frame in rows for bundle in frame["rows"]]
-        kept = self._states.get()
-        states = unbundled(None if kept is None else kept[0], self.buckets)
-        answers = self.keyed.step(bundles, states)
-        if states:
-            self._states.update((bundled(states, self.buckets),))
-        if len(answers):
-            yield answers
+        states, changes = self._kept.read(key[0]), dict[str, bytes]()
+        answers = self.keyed.step(bundles, states, changes)
+        if changes:
+            self._kept.write(key[0], states, changes)
+        if answers:
+            yield table_of(answers)
 
     def close(self) -> None:
         """Nothing is held open."""

@@ -21,6 +21,7 @@ from tocsin._detector.base import fitted_of
 from tocsin._detector.detector import Detector
 from tocsin._streams.fleet.alarms import Alarms, FleetAlarm
 from tocsin._streams.fleet.batch import Batch
+from tocsin._streams.fleet.changes import applied, changes_of
 from tocsin._streams.fleet.states import FOR_EVER, NEVER, KeyStates, hash_of, prefix_of, split
 from tocsin._streams.fleet.turns import Refused, in_turn, whole_numbers
 from tocsin._streams.fleet.windows import Windows
@@ -35,12 +36,14 @@ class Step:
     """What a batch came to.
 
     states: of the keys, in their order.  taken: observations that were taken in.
+    changes: if they were asked for, what `Fleet.applied` makes these states of, given those that came in.
     """
 
     states: list[bytes]
     alarms: list[FleetAlarm]
     refused: list[Refused]
     taken: int
+    changes: list[bytes]
 
 
 class Fleet:
@@ -124,6 +127,8 @@ class Fleet:
         owner: object,
         order: object,
         resets: object = None,
+        *,
+        changes: bool = False,
     ) -> Step:
         """Take in a batch: observations of some keys, in any order. Nothing is changed but what is returned.
 
@@ -142,6 +147,8 @@ class Fleet:
             microseconds. Rows are put in this order; those that are not after their key's last are refused.
         resets
             Whether a new run begins with each observation, as after a repair.
+        changes
+            Whether to tell what is new in states too, which is less to write than states are: see `Fleet.applied`.
         """
         rows = count_of(batch)
         owner, order, resets = self._checked(keys, states, rows, owner, order, resets)
@@ -154,13 +161,14 @@ class Fleet:
             mine, own = by_key[start:stop], slice(k, k + KEYS_AT_ONCE)
             wrong = {i: bad[row] for i, row in enumerate(mine.tolist()) if row in bad} if bad else {}
             given = points[mine], owner[mine] - k, order[mine], resets[mine], wrong
-            steps.append(self._step(keys[own], states[own], *given))
+            steps.append(self._step(keys[own], states[own], *given, changes=changes))
             steps[-1].refused[:] = [replace(each, row=int(mine[each.row])) for each in steps[-1].refused]
         return Step(
             [state for step in steps for state in step.states],
             [alarm for step in steps for alarm in step.alarms],
             sorted((each for step in steps for each in step.refused), key=lambda each: each.row),
             sum(step.taken for step in steps),
+            [change for step in steps for change in step.changes],
         )
 
     def _step(
@@ -172,6 +180,8 @@ class Fleet:
         order: Int64Array,
         resets: BoolArray,
         bad: dict[int, str],
+        *,
+        changes: bool,
     ) -> Step:
         """`step` of some keys; bad: what is wrong with points that are none, by row."""
         kept = self._read(keys, states)
@@ -186,7 +196,13 @@ class Fleet:
         if len(taken):
             Batch(self._windows, kept, owner[taken], resets[taken], self._rest, found.rang).run(points[taken])
         found.remember()
-        return Step(kept.write(self._windows.fingerprint), found.alarms, refused, len(taken))
+        written = kept.write(self._windows.fingerprint)
+        return Step(written, found.alarms, refused, len(taken), changes_of(kept, written) if changes else [])
+
+    @staticmethod
+    def applied(change: bytes, state: bytes | None) -> bytes:
+        """The state that a step came to, made of one of its `changes` and of the state that was given to it."""
+        return applied(change, state)
 
     # What comes in
 
@@ -262,7 +278,7 @@ class Fleet:
         wrong = np.flatnonzero(kept.key != hashes)
         if len(wrong):
             raise _another_key(keys[wrong[0]])
-        kept.last[new] = NEVER
+        kept.last[new], kept.entered[new] = NEVER, windows.widest
         windows.begin(kept, new)
         for k, state in others.items():
             if state is not None:

@@ -73,6 +73,7 @@ class KeyStates:
     count: observations so far.  last: the order of the last one.  run, time: as a detector has them.
     resting: observations that are still to be left alone after an alarm.
     alarms: of the last batch, by key, as records.
+    entered: columns of the window that are not those that were read, the newest ones; W when all of them are new.
     """
 
     key: Array
@@ -85,6 +86,7 @@ class KeyStates:
     points: Float32Array
     sums: Float32Array
     alarms: dict[int, Array]
+    entered: Int64Array
 
     @classmethod
     def read(cls, states: Sequence[bytes], alarms: dict[int, Array], kind: np.dtype[Any]) -> KeyStates:
@@ -92,7 +94,8 @@ class KeyStates:
         records = np.frombuffer(b"".join(states), kind)
         arrays: dict[str, Any] = {name: records[name].astype(np.int64) for name in NUMBERS}
         arrays |= {name: np.array(records[name], np.float32, order="C") for name in ("points", "sums")}
-        return cls(key=records["key"].astype(np.uint64), **arrays, alarms=alarms)
+        entered = np.zeros(len(records), np.int64)
+        return cls(key=records["key"].astype(np.uint64), **arrays, alarms=alarms, entered=entered)
 
     def check(self, names: Sequence[str], channels: int) -> None:
         """Refuse states with numbers that no state can have. names: of the keys.  channels: of the detector."""
@@ -125,7 +128,7 @@ class KeyStates:
         states = [bytes(everything[k * size : (k + 1) * size]) for k in range(len(records))]
         for k, own in self.alarms.items():
             states[k] += own.tobytes()
-        return [state[:2] + _checksum(state) + state[SUMMED:] for state in states]
+        return [state[:2] + checksum(state) + state[SUMMED:] for state in states]
 
 
 def split(state: bytes, kind: np.dtype[Any], name: str) -> tuple[bytes, Array]:
@@ -139,7 +142,7 @@ def split(state: bytes, kind: np.dtype[Any], name: str) -> tuple[bytes, Array]:
             f"{ALARM.itemsize} for each alarm of its last batch: it is cut short, or something else. Restore it, or "
             "give None to begin the key anew."
         )
-    if state[2:SUMMED] != _checksum(state):
+    if state[2:SUMMED] != checksum(state):
         raise StorageError(
             f"The state of key {name!r} is damaged: its checksum is that of another. Restore it, or give None to begin "
             "the key anew."
@@ -162,5 +165,6 @@ def prefix_of(state: bytes, name: str) -> int:
     return int(prefix["fingerprint"])
 
 
-def _checksum(state: bytes) -> bytes:
+def checksum(state: bytes) -> bytes:
+    """Of all that follows it in a state."""
     return crc32(memoryview(state)[SUMMED:]).to_bytes(4, "little")

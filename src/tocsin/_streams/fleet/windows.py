@@ -61,7 +61,7 @@ class Windows:
                 points, sums = self._starts(number)
                 mine, which = chosen[group == number], place[group == number]
                 kept.points[mine], kept.sums[mine] = points[which], sums[which]
-            kept.filled[chosen] = self.widest
+            kept.filled[chosen] = kept.entered[chosen] = self.widest
 
     def _starts(self, group: int) -> tuple[Float32Array, Float32Array]:
         """Points and sums of full windows."""
@@ -82,6 +82,7 @@ class Windows:
     ) -> None:
         """Let observed points first..last of each of these keys enter its window."""
         self._compute.pair_keys_take(kept.points, kept.sums, kept.filled, chosen, first, last, *observed)
+        kept.entered[chosen] = np.minimum(kept.entered[chosen] + last - first, self.widest)
 
     def outcomes(
         self, kept: KeyStates, chosen: Int64Array, observed: Observed, first: Int64Array, last: Int64Array
