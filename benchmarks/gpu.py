@@ -3,8 +3,8 @@
     python -m benchmarks.gpu            # everything, on the first GPU
     python -m benchmarks.gpu --profile  # where the time of a fit goes
 
-Times are the best of nine fits, or of a few of the others, after a first one that compiles. The floors of row sums count what must be done: products
-in TF32, and exponentials, at the rates of an H200.
+Times are the best of nine fits, or of a few of the others, after a first one that compiles. The floors of row sums
+count what must be done: products in TF32, and exponentials, at the rates of an H200.
 """
 
 from __future__ import annotations
