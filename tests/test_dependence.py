@@ -83,7 +83,7 @@ def findings(law: Callable[[np.random.Generator, int], Float64Array], references
     found = 0
     for seed in range(references):
         rng = np.random.default_rng([seed, 1])
-        found += dependence(product(law(rng, 60)), one_group(60), 8, rng) <= level
+        found += dependence(product(law(rng, 60)), one_group(60), 8) <= level
     return found
 
 
@@ -103,13 +103,13 @@ def test_the_level_is_exact(
 
     Of 1200 references, more than 172 by chance once in 10^6: sees a level of 16 % in place of 10 %.
     """
-    monkeypatch.setattr(module, "PERMUTATIONS", 9)
+    monkeypatch.setattr(module, "MOST_ORDERS", 9)
     assert findings(law, 1200, 0.1) <= stats.binom.isf(RARE, 1200, 0.1)
 
 
 @laws
 def test_what_is_nothing_unusual_is_not_ranked(law: Callable[[np.random.Generator, int], Float64Array]) -> None:
-    """Ranking takes a hundred times as long: two in three references at least do without, and are not found."""
+    """Ranking takes far longer: four in ten references at least do without, and are not found."""
     ranked = 0
     for seed in range(100):
         rng, seen = np.random.default_rng([seed, 5]), [0]
@@ -121,11 +121,11 @@ def test_what_is_nothing_unusual_is_not_ranked(law: Callable[[np.random.Generato
             seen[0] += 1
             return similar(first, second)
 
-        p_value = dependence(counted, one_group(60), 8, rng)
-        assert seen[0] in (1, 1 + module.PERMUTATIONS)
+        p_value = dependence(counted, one_group(60), 8)
+        assert seen[0] <= 1 + module.MOST_ORDERS
         assert seen[0] > 1 or p_value > module.UNUSUAL
         ranked += seen[0] > 1
-    assert 0 < ranked <= 33
+    assert 0 < ranked <= 60
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_dependence_is_found(statistic: Statistic) -> None:
     for seed in range(30):
         rng = np.random.default_rng([seed, 2])
         similarity = similarity_of(statistic, autoregressive(rng, 500, 0.3))
-        found += dependence(similarity, one_group(500), 8, rng) <= SIGNIFICANT
+        found += dependence(similarity, one_group(500), 8) <= SIGNIFICANT
     assert found >= 22
 
 
@@ -148,7 +148,7 @@ def test_a_slow_change_is_dependence_too() -> None:
     """A drift through the reference, which neighbours share, however far apart they are."""
     rng = np.random.default_rng(0)
     drifting = rng.normal(size=500) + np.linspace(0, 2, 500)
-    assert dependence(product(drifting), one_group(500), 8, rng) <= SIGNIFICANT
+    assert dependence(product(drifting), one_group(500), 8) <= SIGNIFICANT
 
 
 def test_only_points_of_one_group_are_compared() -> None:
@@ -161,10 +161,44 @@ def test_only_points_of_one_group_are_compared() -> None:
         rng = np.random.default_rng([seed, 3])
         steps = rng.normal(size=151)
         similarity = product(np.stack([steps[:-1], steps[1:]], axis=1).ravel())
-        known += dependence(similarity, np.arange(0, 301, 2), 8, rng) <= SIGNIFICANT
-        unknown += dependence(similarity, one_group(300), 8, rng) <= SIGNIFICANT
+        known += dependence(similarity, np.arange(0, 301, 2), 8) <= SIGNIFICANT
+        unknown += dependence(similarity, one_group(300), 8) <= SIGNIFICANT
     assert known <= stats.binom.isf(RARE, 40, SIGNIFICANT)
     assert unknown == 40
+
+
+def test_what_is_clear_is_ranked_among_few_orders() -> None:
+    """As a memory of 0.6 is; and what is found is found with any other orders, as it is far from what they show."""
+    rng, seen = np.random.default_rng(3), [0]
+    similar = product(autoregressive(rng, 500, 0.6, 1)[:, 0])
+
+    def counted(first: Int64Array, second: Int64Array) -> Float64Array:
+        seen[0] += 1
+        return similar(first, second)
+
+    assert dependence(counted, one_group(500), 8) == 1 / (1 + module.FEW_ORDERS)
+    assert seen[0] == 1 + module.FEW_ORDERS
+
+
+@pytest.mark.parametrize(("count", "correlation", "least"), [(300, 0.3, 30), (1000, 0.15, 26), (3000, 0.1, 30)])
+def test_how_much_dependence_is_found(count: int, correlation: float, least: int) -> None:
+    """Of 32 references. Where 97 in 100 are found (91 for the second), fewer than these are once in 10^3 to 10^4."""
+    found = 0
+    for seed in range(32):
+        points = autoregressive(np.random.default_rng([seed, 6]), count, correlation)
+        found += dependence(similarity_of(MMD(), points), one_group(count), 25) <= SIGNIFICANT
+    assert found >= least
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_the_decision_is_the_references(seed: int) -> None:
+    """Not the seed's: with a p-value close to the bound it is the same to the last digit."""
+    points = autoregressive(np.random.default_rng(11), 400, 0.15)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = [Detector(200, window=8, seed=s, paths=200, interval=False).fit(points) for s in (0, seed)]
+    assert found[0].calibration_.dependence == found[1].calibration_.dependence
+    assert 0 < (found[0].calibration_.dependence or 0) <= module.UNUSUAL
 
 
 @given(sizes=st.lists(st.integers(1, 30), min_size=1, max_size=5), reach=st.integers(1, 20))
@@ -177,7 +211,7 @@ def test_pairs_that_are_looked_at(sizes: list[int], reach: int) -> None:
         seen.append(list(zip(first.tolist(), second.tolist(), strict=True)))
         return np.zeros(len(first))
 
-    p_value = dependence(similarity, edges, reach, np.random.default_rng(0))
+    p_value = dependence(similarity, edges, reach)
     expected = [
         (i, i + lag)
         for lag in (2**k for k in range(5) if 2**k <= reach)
@@ -198,7 +232,7 @@ def test_long_references_are_looked_at_in_part() -> None:
         last = max(last, int(first[-1]))
         return np.zeros(len(first))
 
-    dependence(similarity, one_group(50_000), 4, np.random.default_rng(0))
+    dependence(similarity, one_group(50_000), 4)
     assert sizes == {3 * module.MOST_PAIRS}
     assert last > 49_000
 

@@ -14,12 +14,18 @@ from tocsin._compute.arrays import Float64Array, Int64Array
 Similarity = Callable[[Int64Array, Int64Array], Float64Array]
 """A statistic's centred kernel between reference points, given by their places: 0 on average if they are unrelated."""
 
-PERMUTATIONS = 99
-MOST_PAIRS = 1000
+MOST_PAIRS = 4096
 """Pairs of points at each lag that the test looks at."""
 
 UNUSUAL = 0.2
 """What the normal law calls likelier than this is not ranked among random orders, which takes much longer."""
+
+MOST_ORDERS, FEW_ORDERS, CLEARLY, ENOUGH = 499, 99, 1.4, 5
+"""Random orders that the one at hand is ranked among; how many will do if its score is so many times the largest of
+theirs; and scores above its own that settle that it is nothing unusual."""
+
+NEXT = 1.3
+"""How much more the first two lags count: what depends on anything depends most on what was just before it."""
 
 SIGNIFICANT = 0.01
 """A reference of independent points is called dependent this often."""
@@ -28,45 +34,60 @@ NEGLIGIBLE = 2.0
 """An autocovariance within so many standard errors, times sqrt(log10 N), is taken for 0 (Politis and White 2004)."""
 
 
-def dependence(similarity: Similarity, edges: Int64Array, reach: int, rng: np.random.Generator) -> float:
+def dependence(similarity: Similarity, edges: Int64Array, reach: int) -> float:
     """p-value of a test for serial dependence at lags 1, 2, 4, ... up to `reach`.
 
-    Points a lag apart, within a group, are compared by the statistic's own kernel; the largest standardised mean over
-    the lags is ranked among those of random orders. Means that are nothing unusual by the normal law, where sums of
-    unrelated kernels tend, are not ranked. So independent points are found dependent no more often than the ranking
-    would, which is exact, whatever the law.
+    Points a lag apart, within a group, are compared by the statistic's own kernel. The score is the largest
+    standardised mean over a lag, or over all lags up to one, and is ranked among those of random orders: always the
+    same ones, so that the answer is the reference's and nobody's luck. Scores that are nothing unusual by the normal
+    law, where sums of unrelated kernels tend, are not ranked. So independent points are found dependent no more often
+    than the ranking would, which is exact, whatever the law.
     """
-    lags = [lag for lag in 2 ** np.arange(20) if lag <= reach]
-    pairs = [_spread_evenly(_pairs(edges, int(lag)), MOST_PAIRS) for lag in lags]
-    pairs = [places for places in pairs if len(places[0])]
+    lags = [int(lag) for lag in 2 ** np.arange(20) if lag <= reach]
+    pairs = {lag: _spread_evenly(_pairs(edges, lag), MOST_PAIRS) for lag in lags}
+    pairs = {lag: places for lag, places in pairs.items() if len(places[0])}
     if not pairs:
         return 1.0
-    count = int(edges[-1])
-    first, second = (np.concatenate(places) for places in zip(*pairs, strict=True))
-    sizes = np.array([len(places[0]) for places in pairs])
-    starts = np.cumsum(sizes) - sizes
-    own = similarity(first, second)
-    means = [np.add.reduceat(own, starts) / sizes]
-    by_law = _by_normal_law(means[0], own, sizes)
+    count, rng = int(edges[-1]), np.random.default_rng(0)
+    first, second = (np.concatenate(places) for places in zip(*pairs.values(), strict=True))
+    scored = _Score(list(pairs), [len(places[0]) for places in pairs.values()])
+    own = scored(similarity(first, second))
+    by_law = scored.by_normal_law(own)
     if by_law > UNUSUAL:
         return by_law
-    for _ in range(PERMUTATIONS):
+    above, largest, made = 0, 0.0, 0
+    while above < ENOUGH and made < MOST_ORDERS and not (made == FEW_ORDERS and own > CLEARLY * largest):
         order = rng.permutation(count)
-        means.append(np.add.reduceat(similarity(order[first], order[second]), starts) / sizes)
-    # The order at hand is measured by the same mean and spread as the others, so all are exchangeable.
-    spread = np.std(means, axis=0)
-    scores = np.abs(means - np.mean(means, axis=0)) / np.where(spread > 0, spread, np.inf)
-    largest = scores.max(1)
-    return float((largest[1:] >= largest[0]).sum() + 1) / (PERMUTATIONS + 1)
+        score = scored(similarity(order[first], order[second]))
+        above, largest, made = above + (score >= own), max(largest, score), made + 1
+    return (above + 1) / (made + 1)
 
 
-def _by_normal_law(means: Float64Array, values: Float64Array, sizes: Int64Array) -> float:
-    """The p-value of the largest of these means, of so many of the values each, were they of independent numbers."""
-    square = float(np.mean(values**2))
-    if square == 0:
-        return 1.0
-    largest = float(np.max(np.abs(means) * np.sqrt(sizes / square)))
-    return 1 - (1 - 2 * NormalDist().cdf(-largest)) ** len(means)
+class _Score:
+    """How much points that come soon after each other are alike, or unlike.
+
+    lags: that are looked at.  sizes: how many pairs of points at each; their kernels come lag by lag.
+    """
+
+    def __init__(self, lags: list[int], sizes: list[int]) -> None:
+        self._sizes, self._starts = np.array(sizes), np.cumsum([0, *sizes[:-1]])
+        # A lag stands for those since the one before it too.
+        self._spans = np.diff([0, *lags]).astype(np.float64)
+        single = np.where(np.arange(len(lags)) == 0, NEXT, 1.0)
+        self._weights = np.concatenate([single, np.where(np.arange(1, len(lags)) == 1, NEXT, 1.0)])
+
+    def __call__(self, kernels: Float64Array) -> float:
+        means = np.add.reduceat(kernels, self._starts) / self._sizes
+        variances = np.add.reduceat(kernels**2, self._starts) / self._sizes**2
+        sums, their = np.cumsum(self._spans * means), np.cumsum(self._spans**2 * variances)
+        values, spreads = np.concatenate([means, sums[1:]]), np.sqrt(np.concatenate([variances, their[1:]]))
+        scores = self._weights * np.abs(values) / np.where(spreads > 0, spreads, np.inf)
+        return float(scores.max())
+
+    def by_normal_law(self, score: float) -> float:
+        """The p-value of a score, were kernels many independent numbers."""
+        each = [2 * NormalDist().cdf(-score / weight) for weight in self._weights.tolist()]
+        return 1 - math.prod(1 - p_value for p_value in each)
 
 
 def _pairs(edges: Int64Array, lag: int) -> tuple[Int64Array, Int64Array]:

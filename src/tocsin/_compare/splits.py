@@ -22,7 +22,7 @@ LONGER = 2
 DRAWN, LIKENED, PIECE = 100, 2000, 500
 """Splits that are drawn at once; rows that others are likened to, to see how typical they are, and how many at once."""
 
-FIRST_TEST, FIRST_MEMORY, FIRST_SPLIT = 10, 20, 100
+FIRST_MEMORY, FIRST_SPLIT = 20, 100
 """Parts of a comparison that draw at random, and their parts."""
 
 
@@ -33,8 +33,7 @@ def block_length(pooled: Pooled, width: float, seed: int) -> int:
         if len(rows) < FEWEST_ORDERED:
             continue
         similarity, edges = _Similarity(rows, width), np.array([0, len(rows)])
-        rng = generator(seed, Purpose.COMPARE, FIRST_TEST + which)
-        if dependence(similarity, edges, REACH, rng) <= SIGNIFICANT:
+        if dependence(similarity, edges, REACH) <= SIGNIFICANT:
             found = memory(similarity, edges, generator(seed, Purpose.COMPARE, FIRST_MEMORY + which))
             return LONGER * found.block
     return 1

@@ -163,7 +163,7 @@ class Fit:
     def _dependence(self, prepared: PreparedFamily, edges: Int64Array) -> float | None:
         if not prepared.compares_points:
             return None
-        return dependence(prepared.similarity, edges, self.windows[-1], generator(self.seed, Purpose.ORDER))
+        return dependence(prepared.similarity, edges, self.windows[-1])
 
     def _decided(self, p_value: float | None, count: int) -> Fit:
         """With a sampler, and with windows that leave room for enough blocks."""
