@@ -63,6 +63,8 @@ def session(local: Path) -> Iterator[SparkSession]:
         "spark.driver.memory": "1g",
         "spark.sql.streaming.numRecentProgressUpdates": "10",
     }
+    if (left := importlib.import_module("pyspark.sql").SparkSession.getActiveSession()) is not None:
+        left.stop()  # that of a page which ran in this process, and has folders of its own
     made = spark.session("tests", "local[2]", settings)
     made.sparkContext.setLogLevel("OFF")
     yield made
