@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 ERTS, POWER_ERT = (200, 500, 2000), 500
-TRIALS = 4
+TRIALS = 6
 QUICK_ERTS, QUICK_TRIALS, QUICK_RECORDINGS = (POWER_ERT,), 1, 3
 LEAD, WITHIN = 500, 50
 """Quiet rows before a change at most, and rows in which it should be found."""
