@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tocsin import Detector
 from tocsin._common.errors import InputError
 from tocsin._compute.arrays import Float64Array
 from tocsin._experiments import recorded_changes, recordings, stream_methods, streams, streams_report
@@ -179,6 +180,20 @@ def test_columns_that_are_combinations_of_others_can_be_watched(kind: type[strea
     method = kind(0)
     method.fit(wide[:300], 500)
     assert method.alarms(pd.concat([wide[300:], wide[:10] + 20.0])).tolist()[-1] == 100
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_alarms_are_those_of_a_fit_just_made(name: str) -> None:
+    rows = pd.DataFrame(np.random.default_rng(0).normal(size=(700, 2)))
+    method = stream_methods.make(name, seed=3)
+    method.fit(rows[:300], 40)
+    found = method.alarms(rows[300:])
+    assert len(found) > 2
+    assert np.array_equal(method.alarms(rows[300:]), found)
+    if name == DEFAULT:
+        detector = Detector(40, seed=3).fit(rows[:300])
+        assert np.flatnonzero(detector.update_many(rows[300:]).alarm).tolist() == found.tolist()
+        assert method.interval() == detector.calibration_.interval()
 
 
 def test_passes_that_are_close_are_one() -> None:

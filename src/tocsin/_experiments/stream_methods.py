@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from copy import copy
 from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol
 
@@ -32,7 +33,7 @@ class Method(Protocol):
     """Learns from a reference, then says in which rows of a stream it rings.
 
     fit: may raise InputError, which is a refusal.
-    alarms: each call begins anew with the stream's first row.
+    alarms: each call begins as if the fit had just been made.
     interval: the lowest and highest expected run time that it takes to be likely (90 %), or None.
     """
 
@@ -56,10 +57,10 @@ class Default:
             self._detector.fit(reference, workers=1, progress=False)
 
     def alarms(self, stream: DataFrame) -> Int64Array:
-        self._detector.reset()
+        fresh = copy(self._detector)  # a reset would begin another run, warm with other points
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            return np.flatnonzero(self._detector.update_many(stream).alarm)
+            return np.flatnonzero(fresh.update_many(stream).alarm)
 
     def interval(self) -> tuple[float, float] | None:
         return self._detector.calibration_.interval()
