@@ -182,6 +182,7 @@ def test_columns_that_are_combinations_of_others_can_be_watched(kind: type[strea
     assert method.alarms(pd.concat([wide[300:], wide[:10] + 20.0])).tolist()[-1] == 100
 
 
+@pytest.mark.filterwarnings("ignore::tocsin.ReferenceWarning")
 @pytest.mark.parametrize("name", METHODS)
 def test_alarms_are_those_of_a_fit_just_made(name: str) -> None:
     rows = pd.DataFrame(np.random.default_rng(0).normal(size=(700, 2)))
