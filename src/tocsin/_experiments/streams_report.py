@@ -208,7 +208,7 @@ def _draw(rows: Table, erts: Sequence[object], folder: Path) -> None:
                     )  # fmt: skip
             ax.axvline(1, color="black", linewidth=0.8)
             ax.set(xscale="log", xlabel="observed / expected", title=f"ERT {ert}")
-            ax.set_xlim(left=floor / 1.5)
+        panels[0].set_xlim(left=floor / 1.5)  # of all, and only now: it ends the search for the right end
         panels[0].set_yticks(range(len(sets)), [str(name) for name in sets])
         panels[0].invert_yaxis()
         drawing.legend(*panels[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(methods))
