@@ -14,7 +14,7 @@ from tocsin._experiments.catalogue import EXPERIMENTS
 from tocsin._experiments.laboratory import Laboratory
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
-PAGES = ("paper", "promise")
+PAGES = ("paper", "promise", "streams")
 
 
 def main() -> None:

@@ -37,7 +37,10 @@ Seed = typer.Option(metavar="N", help="Another seed gives another sample of conf
 Workers = typer.Option(metavar="N", help="Processes; their number changes nothing in the results. Default: all cores.")
 Fresh = typer.Option("--fresh", help="Measure everything again instead of going on from the ledger.")
 DrawOnly = typer.Option("--draw-only", help="Measure nothing: draw again from the tables in FOLDER.")
-Data = typer.Option(metavar="FOLDER", help="Images for 'imaging': a copy of Camelyon17-WILDS, or the BreaKHis tiles.")
+Data = typer.Option(
+    metavar="FOLDER",
+    help="For 'imaging', a copy of Camelyon17-WILDS, or the BreaKHis tiles; for 'streams', Parquet files.",
+)
 
 
 @common.short_errors()
@@ -107,6 +110,7 @@ Examples:
   tocsin reproduce table1 --quick
   tocsin reproduce intervals
   tocsin reproduce imaging --data camelyon17_v1.0
+  tocsin reproduce streams --data recordings --quick
   tocsin reproduce table1 --backend torch --workers 15
   tocsin reproduce table1 --cluster tcp://host:8786
 """
