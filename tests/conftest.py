@@ -51,6 +51,6 @@ def quick_fits() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(run, "PILOT_PATHS", 100)
         patch.setattr(plan, "SPREAD_ALARMS", 10)
-        patch.setattr(dependence, "PERMUTATIONS", 19)
+        patch.setattr(dependence, "MOST_ORDERS", 19)
         patch.setattr(fitting, "ATOM_WINDOWS", 1000)
         yield
