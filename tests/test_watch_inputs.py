@@ -24,6 +24,7 @@ from tocsin._cli import app, keeping
 from tocsin._cli.cleaning import CONTROL
 from tocsin._cli.keeping import Kept
 from tocsin._compute.arrays import Float64Array
+from waiting import instead_of_waiting
 
 PATIENCE = 60.0
 LOST = 3
@@ -290,7 +291,7 @@ def test_a_line_without_an_end_costs_little(file: Path, log: Path, monkeypatch: 
         elif len(looks) == 53:
             signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(time, "sleep", look)
+    instead_of_waiting(monkeypatch, look)
     try:
         _, summary = watched(file, log, "-f", "--bad-rows", "skip")
         peak = tracemalloc.get_traced_memory()[1]
@@ -343,7 +344,7 @@ def test_only_what_comes_from_now_on(file: Path, log: Path, monkeypatch: pytest.
         else:
             append(log, csv(STREAM[40:end], header=""))
 
-    monkeypatch.setattr(time, "sleep", more)
+    instead_of_waiting(monkeypatch, more)
     assert watched(file, log, "-f", "--from-now", "--save-state")[1]["rows"] == 5
     assert state(file) == expected
     append(log, csv(STREAM[45:47], header=""))
@@ -355,7 +356,7 @@ def test_from_now_on_is_said_once(
     file: Path, log: Path, again: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Also if no row came: what comes while nobody watches is taken in by the next, with the same words or without."""
-    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    instead_of_waiting(monkeypatch, lambda _: signal.raise_signal(signal.SIGTERM))
     log.write_text(csv(STREAM[:40]) + "5,")
     expected = state(file, np.vstack([[5.0, 5.0], STREAM[40:45]]))
     assert watched(file, log, "-f", "--from-now", "--save-state")[1]["rows"] == 0
@@ -366,7 +367,7 @@ def test_from_now_on_is_said_once(
 
 def test_from_now_on_after_a_place_is_lost(file: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Which is told, with why."""
-    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    instead_of_waiting(monkeypatch, lambda _: signal.raise_signal(signal.SIGTERM))
     log.write_text(csv(STREAM[:40]))
     watched(file, log, "--save-state")
     log.write_text(csv(STREAM[50:55]))
@@ -403,7 +404,7 @@ def test_a_kill_before_anything_is_told(
         append(log, csv(STREAM[:50], header=""))
     log.rename(tmp_path / "log.csv.1")
     log.write_text(csv(STREAM[50:80], header=header))
-    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    instead_of_waiting(monkeypatch, lambda _: signal.raise_signal(signal.SIGTERM))
     columns = () if header else ("--columns", "1,2")
     assert tocsin("watch", file, log, "-f", "--save-state", *columns).exit_code == bool(whole[0])
     assert state(file) == whole
@@ -418,7 +419,7 @@ def test_a_kill_before_anything_is_told_and_a_copy(
     killed(file, log, 0)
     shutil.copy(log, tmp_path / "log.csv.1")
     log.write_text(csv(STREAM[50:80]))
-    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    instead_of_waiting(monkeypatch, lambda _: signal.raise_signal(signal.SIGTERM))
     tocsin("watch", file, log, "-f", "--save-state")
     assert state(file) == whole
 
@@ -453,14 +454,14 @@ def test_saves_on_the_way(file: Path, log: Path, monkeypatch: pytest.MonkeyPatch
         saved.append(Detector.load(file).time)
         signal.raise_signal(signal.SIGTERM)
 
-    monkeypatch.setattr(time, "sleep", look)
+    instead_of_waiting(monkeypatch, look)
     tocsin("watch", file, log, "-f", "--save-state")
     assert saved == [QUIET]
 
 
 def test_a_stream_of_other_columns_has_no_place(file: Path, log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It was not watched: one of the right columns may take its name."""
-    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    instead_of_waiting(monkeypatch, lambda _: signal.raise_signal(signal.SIGTERM))
     log.write_text(csv(STREAM[:5], header="a,b\n"))
     assert tocsin("watch", file, log, "-f", "--save-state").exit_code == 2
     log.unlink()
@@ -473,7 +474,7 @@ def test_a_file_that_was_cut_back_and_has_grown_again(
     file: Path, log: Path, follow: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Which rows are new cannot be known: status 3, nothing is taken in, and the message says what helps."""
-    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    instead_of_waiting(monkeypatch, lambda _: signal.raise_signal(signal.SIGTERM))
     log.write_text(csv(STREAM[:QUIET]))
     watched(file, log, "--save-state")
     with log.open("r+") as out:

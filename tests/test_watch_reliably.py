@@ -24,6 +24,7 @@ from tocsin._cli import actions, app, bad_rows, following
 from tocsin._common.errors import InputError
 from tocsin._compute.arrays import Float64Array
 from tocsin._data.tables import Table
+from waiting import instead_of_waiting
 
 PATIENCE = 60.0
 ERT = 300
@@ -171,7 +172,7 @@ def test_rows_that_the_detector_refuses(
         text, line = "".join(f"{json.dumps(row)}\n" for row in rows.tolist()), place + 1
     (tmp_path / "s.csv").write_text(text)
     (tmp_path / "s.jsonl").write_text(text)
-    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    instead_of_waiting(monkeypatch, lambda _: signal.raise_signal(signal.SIGTERM))
     for method in ("update", "update_until_alarm"):
         refuse_large_values(method, monkeypatch)
     stream = "-" if source == "-" else tmp_path / name
@@ -224,7 +225,7 @@ def test_a_followed_file_keeps_its_bad_rows(file: Path, stream: Path, monkeypatc
     """Beside the detector, and it says where; a watch that sees them again keeps them once."""
     text, numbers = with_bad_rows()
     stream.write_text(text)
-    monkeypatch.setattr(time, "sleep", lambda _: signal.raise_signal(signal.SIGTERM))
+    instead_of_waiting(monkeypatch, lambda _: signal.raise_signal(signal.SIGTERM))
     quarantine = file.with_suffix(".bad.jsonl")
     expected = rings(file)
     for _ in range(2):
@@ -368,7 +369,7 @@ def test_a_folder_that_goes_and_comes_back(
         step = next(steps, lambda: signal.raise_signal(signal.SIGTERM)) if seconds == following.POLL else None
         step() if step is not None else naps(seconds)
 
-    monkeypatch.setattr(time, "sleep", sleep)
+    instead_of_waiting(monkeypatch, sleep)
     monkeypatch.setattr(actions, "PATIENCE", PATIENCE)  # a busy machine tells nothing more
     result = tocsin("watch", file, stream, "-f", "--json", "--alarms", log, "--on-alarm", noting(tmp_path))
     assert [row for row, _ in told(result.stdout)] == expected
