@@ -107,6 +107,22 @@ def test_the_level_is_exact(
     assert findings(law, 1200, 0.1) <= stats.binom.isf(RARE, 1200, 0.1)
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_the_score(seed: int) -> None:
+    """Means over lags 1, 2, 4, 8, and over all lags up to 2, 4, 8, for which these stand: 1, 1, 2 and 4 of them."""
+    table = np.random.default_rng([seed, 7]).normal(size=(40, 40))
+    scores, total, square = [], 0.0, 0.0
+    for lag, span in ((1, 1), (2, 1), (4, 2), (8, 4)):
+        kernels = np.array([table[i, i + lag] for i in range(40 - lag)])
+        mean, variance = kernels.mean(), (kernels**2).mean() / len(kernels)
+        total, square = total + span * mean, square + span**2 * variance
+        scores += [(abs(mean) / variance**0.5, lag == 1), (abs(total) / square**0.5, lag == 2)][: 1 + (lag > 1)]
+    largest = max(score * (module.NEXT if soon else 1) for score, soon in scores)
+    by_law = 1 - np.prod([1 - 2 * stats.norm.sf(largest / (module.NEXT if soon else 1)) for _, soon in scores])
+    p_value = dependence(lambda first, second: np.asarray(table[first, second]), one_group(40), 8)
+    assert p_value == pytest.approx(by_law) if by_law > module.UNUSUAL else p_value != by_law
+
+
 @laws
 def test_what_is_nothing_unusual_is_not_ranked(law: Callable[[np.random.Generator, int], Float64Array]) -> None:
     """Ranking takes far longer: four in ten references at least do without, and are not found."""

@@ -122,3 +122,7 @@ def test_streams_that_are_added_are_those_of_a_fit_that_had_them_at_once(statist
     assert grown.calibration_.error < 0.9 * COARSEST
     np.testing.assert_array_equal(grown.thresholds_, at_once.thresholds_)
     assert grown.calibration_.alarms == at_once.calibration_.alarms
+    errors, others = grown.calibration_.errors, at_once.calibration_.errors
+    assert errors is not None
+    assert others is not None
+    assert (errors.law, errors.law_freedom) == (others.law, others.law_freedom), "asked of all of them"

@@ -40,8 +40,8 @@ def dependence(similarity: Similarity, edges: Int64Array, reach: int) -> float:
     Points a lag apart, within a group, are compared by the statistic's own kernel. The score is the largest
     standardised mean over a lag, or over all lags up to one, and is ranked among those of random orders: always the
     same ones, so that the answer is the reference's and nobody's luck. Scores that are nothing unusual by the normal
-    law, where sums of unrelated kernels tend, are not ranked. So independent points are found dependent no more often
-    than the ranking would, which is exact, whatever the law.
+    law, where sums of unrelated kernels tend, are not ranked. The ranking needs no law; over orders drawn anew its
+    level would be exact, but for the few that stop early. With these it is measured (benchmarks/order.py).
     """
     lags = [int(lag) for lag in 2 ** np.arange(20) if lag <= reach]
     pairs = {lag: _spread_evenly(_pairs(edges, lag), MOST_PAIRS) for lag in lags}
