@@ -40,7 +40,7 @@ def detector(reference: Any, statistic: Any = None, **options: Any) -> Detector:
 
 def start(fitted: Detector) -> None:
     """The first run again, from its beginning."""
-    fitted._run = fitted._begin(fitted._ready(), 0)
+    fitted._run = fitted._begin(fitted._ready(), None)
 
 
 def equal(one: Outcomes, other: Outcomes) -> None:

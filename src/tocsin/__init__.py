@@ -16,7 +16,7 @@ from tocsin._detector.detector import Detector
 from tocsin._explain.result import Explanation
 from tocsin._samplers import Blocks, Independent
 from tocsin._state.outcomes import Outcome, Outcomes
-from tocsin._statistics import LSDD, MMD, Custom, Landmarks, MeanShift
+from tocsin._statistics import LSDD, MMD, Custom, Landmarks, MeanShift, Views
 from tocsin._statistics.base import Channel
 from tocsin._statistics.kernels import Gaussian
 from tocsin._streams.bank import DetectorBank
@@ -50,6 +50,7 @@ __all__ = [
     "Step",
     "StorageError",
     "TocsinError",
+    "Views",
     "compare",
 ]
 __version__ = "0.1.0"

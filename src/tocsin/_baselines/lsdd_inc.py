@@ -18,10 +18,11 @@ from tocsin._compute.arrays import Array, Float64Array, Int64Array
 from tocsin._data import validation
 from tocsin._data.intake import Rows
 from tocsin._detector import schema
-from tocsin._detector.checking import BUMPS, Sizes
+from tocsin._detector.checking import BUMPS
 from tocsin._detector.declared import POSITIVE, storable
 from tocsin._detector.detector import Watcher
 from tocsin._detector.schema import Number, Record, Rule, Whole, must
+from tocsin._detector.sizes import Sizes
 from tocsin._state import ALONE, Fitted
 from tocsin._statistics.base import Channel, Live, Parts, Stepwise, WindowState
 from tocsin._statistics.family import LiveFamily

@@ -26,10 +26,11 @@ from tocsin._common.errors import InputError
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._data import validation
 from tocsin._data.intake import Rows
-from tocsin._detector.checking import Sizes, gaussian_parts
+from tocsin._detector.checking import gaussian_parts
 from tocsin._detector.declared import storable
 from tocsin._detector.detector import Watcher
 from tocsin._detector.schema import Maybe, Number, Rule, Whole
+from tocsin._detector.sizes import Sizes
 from tocsin._state import Fitted
 from tocsin._statistics.base import Parts
 from tocsin._statistics.family import LiveFamily

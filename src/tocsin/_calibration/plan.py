@@ -17,7 +17,7 @@ Mode = Literal["steady", "paper", "fixed"]
 
 Precision = float | Literal["auto"]
 
-References = Literal["bootstrap", "direct", "split"]
+References = Literal["bootstrap", "direct", "split", "worlds"]
 """What null streams are tested against: bootstrap copies of the reference; the reference itself; or what is left of it.
 
 Bootstrap copies mirror the truth best. On data with few distinct values, though, a statistic has atoms, and their

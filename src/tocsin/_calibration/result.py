@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from tocsin._calibration.plan import Mode, References
+from tocsin._calibration.rehearsal import Rehearsal
 from tocsin._calibration.tail import RateCurve
 from tocsin._calibration.uncertainty import Errors, points_to_halve
 from tocsin._common.errors import Code, InputError, Option
@@ -64,11 +65,13 @@ class Calibration(Thresholds):
     paths, tests: how many null streams were simulated, and the tests of each.
     alarms: first alarms of these streams that the last threshold rests on.
     references: what each stream was tested against: one of `copies` 'bootstrap' pseudo-references; the reference itself
-        ('direct', where it has few distinct values); or ('split') the reference points that the stream leaves out.
+        ('direct', where it has few distinct values); or ('split') the reference points that the stream leaves out; or
+        ('worlds') a reference of its own, made like it.
     compared: reference points that the live detector compares with.
     block: streams were drawn in contiguous blocks of this length; 1 for independent points.
     guard: points of the reference that are this close in time were not compared with each other.
     dependence: p-value of the test for serial dependence of the reference; None if it could not be made.
+    rehearsal: what rehearsing on the reference showed; None where null streams are drawn from it.
     """
 
     mode: Mode
@@ -86,6 +89,7 @@ class Calibration(Thresholds):
     block: int
     guard: int
     dependence: float | None
+    rehearsal: Rehearsal | None = field(default=None, kw_only=True)
 
     @property
     def error(self) -> float:

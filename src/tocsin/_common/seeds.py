@@ -26,6 +26,8 @@ class Purpose(IntEnum):
     FLEET_STARTS = 13
     EXPLAIN = 14
     COMPARE = 15
+    WORLDS = 16
+    WANDERING = 17
 
 
 LARGEST = 2**4096

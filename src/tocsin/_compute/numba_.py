@@ -41,11 +41,13 @@ from tocsin._compute.numba_paths import pair_bootstrap_paths, pair_split_paths
 from tocsin._compute.numba_rule import decide, judge, judge_one
 from tocsin._compute.numba_scores import pair_bootstrap_loudest, pair_bootstrap_passages
 from tocsin._compute.numba_stream import gaussian_observe, gaussian_row_sums, pair_advance, pair_step
+from tocsin._compute.numba_views import autoregress, view_channels, view_follow, view_rows, view_watch
 
 __all__ = [
     "BLOCK_WORK",
     "ROWS",
     "SPREAD_STREAMS",
+    "autoregress",
     "bumps",
     "coins",
     "concatenate",
@@ -84,6 +86,10 @@ __all__ = [
     "stretch_maxima",
     "take",
     "uniforms",
+    "view_channels",
+    "view_follow",
+    "view_rows",
+    "view_watch",
 ]
 
 NO_PLACES, NO_VALUES = np.empty((3, 0), np.int32), np.empty(0)

@@ -287,6 +287,78 @@ class Hot(Protocol):
         out: Float64Array,
     ) -> None: ...
 
+    # Views
+
+    def autoregress(self, errors: Float64Array, weights: Float64Array) -> Float64Array: ...
+
+    def view_rows(
+        self,
+        points: Float64Array,
+        centre: Float64Array,
+        spread: Float64Array,
+        chosen: Int64Array,
+        axes: Float64Array,
+        soft: float,
+    ) -> Float64Array: ...
+
+    def view_channels(
+        self,
+        rows: Float64Array,
+        lags: Float64Array,
+        sizes: Float64Array,
+        base: int,
+        gap: int,
+        windows: Int64Array,
+        floor: float,
+    ) -> Float64Array: ...
+
+    def view_follow(
+        self,
+        deviations: Float64Array,
+        born: int,
+        scale: Float64Array,
+        level: float,
+        memory: float,
+        attack: float,
+        cap: float,
+        silent: int,
+        early: float,
+        fade: float,
+    ) -> BoolArray: ...
+
+    def view_watch(
+        self,
+        points: Float64Array,
+        start: int,
+        stop: int,
+        rows: Float64Array,
+        views: Float64Array,
+        squares: Float64Array,
+        scale: Float64Array,
+        clock: Int64Array,
+        position: Int64Array,
+        centre: Float64Array,
+        spread: Float64Array,
+        chosen: Int64Array,
+        axes: Float64Array,
+        soft: float,
+        lags: Float64Array,
+        sizes: Float64Array,
+        base: int,
+        gap: int,
+        windows: Int64Array,
+        floor: float,
+        middle: Float64Array,
+        unit: Float64Array,
+        level: float,
+        memory: float,
+        attack: float,
+        cap: float,
+        early: float,
+        fade: float,
+        out: Float64Array,
+    ) -> None: ...
+
     # What is read off paths
 
     def quantile(self, values: Float64Array, level: float) -> float: ...

@@ -17,6 +17,7 @@ from tocsin._compute.host import coins
 from tocsin._compute.numba_live import pair_keys_advance, pair_keys_take
 from tocsin._compute.numba_rule import decide, judge, judge_one
 from tocsin._compute.numba_stream import pair_step
+from tocsin._compute.numba_views import autoregress, view_channels, view_follow, view_rows, view_watch
 from tocsin._compute.torch_features import (
     bumps,
     feature_advance,
@@ -33,6 +34,7 @@ __all__ = [
     "BLOCK_WORK",
     "ROWS",
     "SPREAD_STREAMS",
+    "autoregress",
     "bumps",
     "coins",
     "concatenate",
@@ -71,6 +73,10 @@ __all__ = [
     "stretch_maxima",
     "take",
     "uniforms",
+    "view_channels",
+    "view_follow",
+    "view_rows",
+    "view_watch",
 ]
 
 BLOCK_WORK, SPREAD_STREAMS, ROWS = 2**30, 512, 2**17

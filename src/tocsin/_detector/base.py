@@ -22,6 +22,7 @@ from tocsin._data.foreign import is_on_gpu
 from tocsin._data.intake import Intake, Rows
 from tocsin._detector import checking, checking_runs, storage
 from tocsin._detector.schema import Each, Record, Rule, anything
+from tocsin._detector.sizes import Sizes
 from tocsin._state.fitted import C, Fitted
 from tocsin._state.outcomes import Outcome
 from tocsin._state.run import Run
@@ -68,13 +69,18 @@ class DetectorBase(Generic[C]):
 
     # Runs
 
-    def _begin(self, fitted: Fitted[C], number: int) -> Run:
-        """A new run."""
-        return Run.begun(fitted.live.begin(number), fitted.widest, number)
+    def _begin(self, fitted: Fitted[C], before: Run | None) -> Run:
+        """The run after another, or the first."""
+        number = 0 if before is None else before.number + 1
+        if before is not None and fitted.live.goes_on:
+            windows = fitted.live.renew(before.windows)
+        else:
+            windows = fitted.live.begin(number)
+        return Run.begun(windows, fitted.widest, number)
 
     def _deploy(self, fitted: Fitted[C], run: Run | None = None) -> None:
         """Watch with this from now on, at the start of a first run or in this one."""
-        run = self._begin(fitted, 0) if run is None else run
+        run = self._begin(fitted, None) if run is None else run
         if self._fitted is None:
             self._lock = RLock()
         with self._lock:
@@ -216,11 +222,11 @@ class DetectorBase(Generic[C]):
         fitted: Fitted[C] = Fitted(live=live, functions=functions, **saved)
         self._deploy(fitted, Run.restored(run, fitted.widest))
 
-    def _rules(self, sizes: checking.Sizes) -> list[Rule]:
+    def _rules(self, sizes: Sizes) -> list[Rule]:
         """What files must hold of the statistics."""
         raise NotImplementedError
 
-    def _state_rule(self, live: Live, sizes: checking.Sizes, time: int) -> Rule:
+    def _state_rule(self, live: Live, sizes: Sizes, time: int) -> Rule:
         """What files must hold of a statistic's windows."""
         return checking_runs.state_rule(live, sizes, time)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, get_args
 
@@ -14,6 +13,7 @@ from tocsin._calibration.result import Calibration, Thresholds
 from tocsin._common.seeds import LARGEST as LARGEST_SEED
 from tocsin._compute.arrays import FARTHEST
 from tocsin._data.intake import Objects, Represented, Rows, Tabular
+from tocsin._detector.checking_views import views_parts
 from tocsin._detector.declared import POSITIVE
 from tocsin._detector.schema import (
     Array,
@@ -29,8 +29,9 @@ from tocsin._detector.schema import (
     must,
     truth,
 )
+from tocsin._detector.sizes import Sizes
 from tocsin._state import Start
-from tocsin._statistics import LSDD, MMD, Custom, MeanShift
+from tocsin._statistics import LSDD, MMD, Custom, MeanShift, Views
 from tocsin._statistics.features import LARGEST as LARGEST_FEATURE
 
 MODERATE = 1e30
@@ -38,41 +39,6 @@ MODERATE = 1e30
 
 WIDEST_RATIO = 1e18
 """Of the widest to the narrowest width: its square is a number in float32."""
-
-
-@dataclass(frozen=True)
-class Sizes:
-    """What a fit settled, that all its other parts have to fit to.
-
-    points: of the reference.  columns: of a point; None for objects.  compared: points that windows are compared with.
-    """
-
-    windows: tuple[int, ...]
-    points: int
-    columns: int | None
-    compared: int
-    warm: bool
-
-    @property
-    def widest(self) -> int:
-        return self.windows[-1]
-
-    def rows(self, count: int | None) -> Rule:
-        """Points: rows of numbers, or a list of objects."""
-        if self.columns is None:
-            return Many(anything) if count is None else Many(anything, count, count)
-        return Array("f8", (count, self.columns))
-
-    def few(self, most: int) -> Rule:
-        """Up to so many points; none of them may be an empty list, whatever points are."""
-
-        def rule(value: Any, at: str) -> None:
-            if (isinstance(value, list) and not value) or (isinstance(value, np.ndarray) and value.shape[:1] == (0,)):
-                return
-            self.rows(None)(value, at)
-            must(len(value) <= most, at, len(value), f"at most {most} points")
-
-        return rule
 
 
 def check_fitted(saved: Any, at: str, kind: type[Thresholds]) -> None:
@@ -103,7 +69,8 @@ def check_fitted(saved: Any, at: str, kind: type[Thresholds]) -> None:
         must(calibration.block <= sizes.points, f"{at}.calibration.block", calibration.block, "within the reference")
         must(calibration.guard <= sizes.points, f"{at}.calibration.guard", calibration.guard, "within the reference")
         must(calibration.block == 1 or saved.get("edges") is not None, f"{at}.edges", None, "there: blocks need them")
-        explained = sizes.columns is None or saved.get("rang") is not None
+        rehearsed = calibration.rehearsal is not None
+        explained = sizes.columns is None or rehearsed or saved.get("rang") is not None
         must(explained, f"{at}.rang", None, "there: explanations need them")
     else:
         must(not sizes.warm, f"{at}.start", saved["start"], "cold")
@@ -152,6 +119,8 @@ def parts_rule(statistic: object, sizes: Sizes) -> Rule:
         return lambda value, at: _bumps(value, at, sizes)
     if isinstance(statistic, MeanShift):
         return lambda value, at: _means(value, at, sizes, signed=statistic.direction is not None)
+    if isinstance(statistic, Views):
+        return lambda value, at: views_parts(value, at, sizes)
     if isinstance(statistic, Custom):
         return Record({"reference": sizes.rows(sizes.compared)})
     return anything

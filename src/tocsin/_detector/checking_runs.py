@@ -9,7 +9,8 @@ import numpy as np
 
 from tocsin._calibration.normalise import Normaliser
 from tocsin._compute.arrays import FARTHEST
-from tocsin._detector.checking import MODERATE, Sizes
+from tocsin._detector.checking import MODERATE
+from tocsin._detector.checking_views import views_state
 from tocsin._detector.declared import MOST
 from tocsin._detector.schema import (
     Array,
@@ -24,6 +25,7 @@ from tocsin._detector.schema import (
     anything,
     must,
 )
+from tocsin._detector.sizes import Sizes
 from tocsin._state.outcomes import Outcome
 from tocsin._state.run import RECENT_WINDOWS
 from tocsin._statistics.base import Channel, Live
@@ -34,6 +36,7 @@ from tocsin._statistics.features import FeatureLive
 from tocsin._statistics.mmd_bank import room_for
 from tocsin._statistics.mmd_callable import CallableLive
 from tocsin._statistics.mmd_gaussian import PADDING, GaussianLive
+from tocsin._statistics.views import ViewsLive
 
 
 def check_run(
@@ -73,6 +76,8 @@ def state_rule(live: Live, sizes: Sizes, time: int) -> Rule:
         return lambda value, at: _feature_windows(value, at, sizes, len(live.centre), entered)
     if isinstance(live, CallableLive):
         return lambda value, at: _callable_windows(value, at, sizes)
+    if isinstance(live, ViewsLive):
+        return views_state(live, sizes)
     if isinstance(live, CustomLive):
         return lambda value, at: _custom_windows(value, at, sizes)
     return anything

@@ -10,6 +10,7 @@ import numpy as np
 
 from tocsin._calibration.normalise import Normaliser
 from tocsin._calibration.plan import Mode, References
+from tocsin._calibration.rehearsal import Rehearsal
 from tocsin._calibration.result import Calibration
 from tocsin._calibration.tail import RateCurve, Tail
 from tocsin._calibration.uncertainty import Errors
@@ -35,7 +36,7 @@ from tocsin._detector.schema import (
 from tocsin._detector.steps import representation
 from tocsin._samplers import Blocks, Independent
 from tocsin._state.outcomes import Outcome
-from tocsin._statistics import LSDD, MMD, Custom, Landmarks, MeanShift
+from tocsin._statistics import LSDD, MMD, Custom, Landmarks, MeanShift, Views
 from tocsin._statistics.base import Channel
 from tocsin._statistics.kernels import Gaussian
 
@@ -91,8 +92,15 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "block": Whole(1),
         "guard": Whole(),
         "dependence": Maybe(SHARE),
+        "rehearsal": Maybe(Of((Rehearsal,))),
     },
-    Channel: {"statistic": text, "window": Whole(2), "width": Maybe(POSITIVE)},
+    Channel: {
+        "statistic": text,
+        "window": Whole(2),
+        "width": Maybe(POSITIVE),
+        "view": Maybe(text),
+        "column": Maybe(text),
+    },
     Column: {
         "name": text,
         "holds": Choice(get_args(Holds)),
@@ -135,8 +143,18 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "log_rates": Array("f8", (None,), LOG_RATE.least, LOG_RATE.most),
         "tail": Of((Tail,)),
     },
+    Rehearsal: {
+        "rows": Whole(1),
+        "once_in": Number(1.0),
+        "passed": Whole(),
+        "expected": Number(0.0),
+        "spread": Number(0.0),
+        "wandering": Many(text, distinct=True),
+        "unforeseen": Number(0.0),
+    },
     Represented: {"parts": representation},
     Rows: {"width": Whole(1), "labels": Many(text, distinct=True)},
+    Views: {},
     Tabular: {"columns": Of((Columns,))},
     Tail: {
         "start": Number(-MOST, MOST),

@@ -23,10 +23,11 @@ from tocsin._data.representations import restore
 from tocsin._data.tables import Kind
 from tocsin._detector import storage
 from tocsin._detector.base import DetectorBase, now, options_rule, taken_in
-from tocsin._detector.checking import Sizes, parts_rule
+from tocsin._detector.checking import parts_rule
 from tocsin._detector.fitting import Fit
 from tocsin._detector.options import learned_from, options_given, statistics_given, windows_for
 from tocsin._detector.schema import Many, Rule, text
+from tocsin._detector.sizes import Sizes
 from tocsin._detector.starting import warm_run
 from tocsin._detector.stepping import advance, advance_in_place, advance_until_alarm, advance_with_resets
 from tocsin._execution.cluster import joined
@@ -37,6 +38,7 @@ from tocsin._state.fitted import C
 from tocsin._state.outcomes import Outcome, Outcomes
 from tocsin._statistics.base import Parts, Statistic
 from tocsin._statistics.family import LiveFamily
+from tocsin._statistics.views import Views
 
 D = TypeVar("D", bound="Detector")
 
@@ -59,7 +61,7 @@ class Watcher(DetectorBase[C]):
             fitted, run = self._ready(), self._run
             point = fitted.intake.one(x)
             if run.alarm is not None and fitted.resets:
-                run = self._begin(fitted, run.number + 1)
+                run = self._begin(fitted, run)
             elif not fitted.live.at_once:
                 run = run.copy()  # a user's function may fail, or Ctrl-C come, and the run must not have moved then
             else:
@@ -98,14 +100,14 @@ class Watcher(DetectorBase[C]):
             fitted, run = self._ready(), self._run
             points = taken_in(fitted, block)
             if len(points) and run.alarm is not None and fitted.resets:
-                run = self._begin(fitted, run.number + 1)
+                run = self._begin(fitted, run)
             outcomes, self._run = advance_until_alarm(fitted, run, points)
             return outcomes
 
     def reset(self) -> None:
         """Start a new run: forget recent observations and start the clock anew."""
         with self._held:
-            self._run = self._begin(self._ready(), self._run.number + 1)
+            self._run = self._begin(self._ready(), self._run)
 
 
 class Detector(Watcher[Calibration]):
@@ -180,6 +182,8 @@ class Detector(Watcher[Calibration]):
 
     _apart = ("statistic", "preprocess")
     _rests_on = Calibration
+    _watching: list[Statistic]
+    """The statistics in use: those given, or what the fit has chosen."""
 
     def __init__(
         self,
@@ -266,6 +270,7 @@ class Detector(Watcher[Calibration]):
                 statistics=statistics,
                 windows=windows,
                 default_windows=self.window is None,
+                default_statistic=self.statistic is None,
                 mode=self.mode,
                 start=self.start,
                 resets=bool(self.reset_on_alarm),
@@ -280,6 +285,7 @@ class Detector(Watcher[Calibration]):
                 cluster=executor,
             )
             fitted = fit.run(learned, progress)
+        self._watching = [Views()] if fitted.live.goes_on else statistics
         self._deploy(fitted)
         return self
 
@@ -324,8 +330,10 @@ class Detector(Watcher[Calibration]):
 
         return report(self, stream, Path(path), title, progress)
 
-    def _begin(self, fitted: Fitted[Calibration], number: int) -> Run:
-        return super()._begin(fitted, number) if fitted.start == "cold" else warm_run(fitted, number)
+    def _begin(self, fitted: Fitted[Calibration], before: Run | None) -> Run:
+        if fitted.start == "cold":
+            return super()._begin(fitted, before)
+        return warm_run(fitted, 0 if before is None else before.number + 1)
 
     # Files
 
@@ -353,8 +361,12 @@ class Detector(Watcher[Calibration]):
         return from_content(cls, storage.read(path, cls.__name__), path, statistic, preprocess, **given)
 
     def _go_on(self, content: storage.Content, path: str | os.PathLike[str]) -> None:
-        names = [statistic.name for statistic in statistics_given(self.statistic)]
-        if names != content.part("names", Many(text)):
+        found = content.part("names", Many(text))
+        self._watching = (
+            [Views()] if self.statistic is None and found == [Views().name] else statistics_given(self.statistic)
+        )
+        names = [statistic.name for statistic in self._watching]
+        if names != found:
             raise InputError(f"{path} was fitted with {content['names']}, and {names} are given; give the same.")
         super()._go_on(content, path)
         fitted = self._ready()
@@ -367,15 +379,15 @@ class Detector(Watcher[Calibration]):
 
     def _description(self) -> Parts:
         return {
-            "names": [statistic.name for statistic in statistics_given(self.statistic)],
+            "names": [statistic.name for statistic in self._watching],
             "statistic": self.statistic,
         }
 
     def _rules(self, sizes: Sizes) -> list[Rule]:
-        return [parts_rule(statistic, sizes) for statistic in statistics_given(self.statistic)]
+        return [parts_rule(statistic, sizes) for statistic in self._watching]
 
     def _restore(self, parts: list[Parts], windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
-        members = zip(statistics_given(self.statistic), parts, strict=True)
+        members = zip(self._watching, parts, strict=True)
         return LiveFamily([member.restore(own, windows, functions) for member, own in members])
 
 

@@ -22,12 +22,15 @@ from tocsin._compute import Functions
 from tocsin._compute.arrays import Int64Array
 from tocsin._data import validation
 from tocsin._data.intake import Learned
+from tocsin._detector import rehearsing
+from tocsin._detector.options import tell_left_out
 from tocsin._execution.progress import Progress, progress_bar
 from tocsin._execution.threads import Executor, OneAtATime, Threads
 from tocsin._samplers import Blocks, DrawnStreams, InBlocks, Independent, Sampler, Singly, Source
 from tocsin._state import Fitted, Start
 from tocsin._statistics.base import NullPaths, Points, Setting, Statistic, choose
 from tocsin._statistics.family import PreparedFamily
+from tocsin._statistics.views import Views
 
 ATOM_WINDOWS = 10_000
 """Windows drawn to see whether a discrete reference gives its statistics atoms that matter."""
@@ -44,6 +47,9 @@ joint between two blocks, where the stream forgets what came before."""
 
 FEWEST_BLOCKS, FEWEST_GUARDS = 10, 20
 """Blocks, and guards, that fit into the reference, at least."""
+
+FEWEST_VIEWED = 30
+"""Points of a reference that views are chosen for."""
 
 WINDOW_BLOCKS = BLOCK_WINDOWS * FEWEST_BLOCKS
 
@@ -70,6 +76,7 @@ class Fit:
     statistics: Sequence[Statistic]
     windows: tuple[int, ...]
     default_windows: bool
+    default_statistic: bool
     mode: Mode
     start: Start
     resets: bool
@@ -86,10 +93,18 @@ class Fit:
     def run(self, learned: Learned, progress: bool | None) -> Fitted[Calibration]:
         """Fit to reference points in groups."""
         everything, groups, tensor = learned.points, learned.edges, learned.tensor
+        if self._is_views:
+            return self._rehearsed(learned, None, progress)
         with progress_bar("comparing reference points", progress) as report:
             reference = self._split(everything, groups, tensor)
             prepared = self._prepare(reference, 0, report)
             p_value = self._dependence(prepared, reference.edges)
+            if self._asks_for_views(p_value, everything):
+                fitted = self._rehearsed(learned, p_value, progress)
+                warnings.warn(_chosen_views(fitted.calibration), stacklevel=3)
+                return fitted
+            if self.default_windows:
+                tell_left_out(self.windows, len(everything))
             fit = self._decided(p_value, len(everything))
             if isinstance(fit.sampler, Blocks) and not prepared.takes_blocks:
                 raise _no_blocks(p_value if self.sampler == "auto" else None)
@@ -123,6 +138,27 @@ class Fit:
             live, normaliser, calibration, fit.windows, learned.intake, reference.points, kept, fit.start, fit.seed,
             fit.functions, fit.resets, reference.edges, learned.rows[reference.rows], simulation.rang,
         )  # fmt: skip
+
+    @property
+    def _is_views(self) -> bool:
+        """Whether views are asked for by name; combined with what does not go with them, they refuse to be prepared."""
+        alone = len(self.statistics) == 1 and isinstance(self.statistics[0], Views)
+        return alone and self.sampler == "auto" and self.mode == "steady"
+
+    def _asks_for_views(self, p_value: float | None, points: Points) -> bool:
+        """Whether the order of the reference does, where nothing else is asked for."""
+        free = self.default_statistic and self.sampler == "auto" and self.mode == "steady"
+        ordered = p_value is not None and p_value <= SIGNIFICANT
+        return free and ordered and isinstance(points, np.ndarray) and len(points) >= FEWEST_VIEWED
+
+    def _rehearsed(self, learned: Learned, p_value: float | None, progress: bool | None) -> Fitted[Calibration]:
+        count = len(learned.points)
+        windows = rehearsing.default_windows(count, self.ert) if self.default_windows else self.windows
+        fit = rehearsing.RehearsedFit(
+            self.ert, windows, self.resets, self.guarantee, self.interval, self.paths, self.seed, self.functions,
+            self._workers,
+        )  # fmt: skip
+        return fit.run(learned, p_value, progress)
 
     def _executors(self, prepared: PreparedFamily) -> tuple[Executor, Executor]:
         """For most blocks, and for those few whose paths are needed whole, which are slow to send."""
@@ -322,6 +358,20 @@ def _broken_promise(calibration: Calibration, real: float) -> DependenceWarning:
         ", or ",
         Option("sampler", "auto"),
         "; if the order means nothing, shuffle the reference.",
+    )
+
+
+def _chosen_views(calibration: Calibration) -> DependenceWarning:
+    return DependenceWarning(
+        f"The reference depends on its order (p = {calibration.dependence:.3g}), so its columns are watched one by "
+        "one, in the forms in which they are quiet (",
+        Option("statistic", Code("Views()")),
+        f"), under a promise that was rehearsed on it: {calibration.quality}. If its order is not that in which it was "
+        "observed, shuffle it, or give ",
+        Option("sampler", Code("Independent()")),
+        "; ",
+        Option("sampler", Code("Blocks()")),
+        " compares all columns together, if the reference is long.",
     )
 
 

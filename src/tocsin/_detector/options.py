@@ -84,9 +84,11 @@ def learned_from(
 
 def windows_for(given: object, count: int, ert: object) -> tuple[int, ...]:
     """The windows asked for, or the default ones that the reference is large enough for."""
-    if given is not None:
-        return validation.windows_given(given)
-    windows = validation.default_windows(count, ert)
+    return validation.default_windows(count, ert) if given is None else validation.windows_given(given)
+
+
+def tell_left_out(windows: tuple[int, ...], count: int) -> None:
+    """Say which default windows a reference of so many points is too small for."""
     dropped = [str(w) for w in validation.DEFAULT_WINDOWS if w not in windows]
     if dropped:
         told = ReferenceWarning(
@@ -97,5 +99,4 @@ def windows_for(given: object, count: int, ert: object) -> tuple[int, ...]:
             Option("window", ...),
             " to choose yourself.",
         )
-        warnings.warn(told, stacklevel=3)
-    return windows
+        warnings.warn(told, stacklevel=4)

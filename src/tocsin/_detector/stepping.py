@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from tocsin._compute.arrays import BoolArray
 from tocsin._state.fitted import C, Fitted
 from tocsin._state.outcomes import Outcome, Outcomes
 from tocsin._state.rule import ALONE
@@ -68,14 +69,38 @@ def advance_until_alarm(fitted: Fitted[C], run: Run, points: Points) -> tuple[Ou
     return Outcomes.join(pieces), run
 
 
+def advance_going_on(fitted: Fitted[C], run: Run, points: Points, observed: list[object]) -> tuple[Outcomes, Run]:
+    """`advance_with_resets` where a new run goes on with the windows of the one before: all points in one go."""
+    count = len(points)
+    values = fitted.live.advance(run.windows, observed, 0, count) if count else np.empty((0, len(fitted.channels)))
+    rang: BoolArray = np.any(values > fitted.calibration.threshold, axis=1)
+    begins = np.concatenate([[run.alarm is not None], rang[:-1]])[:count]
+    places = np.arange(count)
+    since = np.maximum.accumulate(np.where(begins, places, -1))
+    time = places - since + np.where(since < 0, run.time, 1)
+    number = run.number + np.cumsum(begins)
+    outcomes = fitted.rule(values, ALONE, number if count else np.array([run.number]), time)
+    if count:
+        if begins.any():
+            run.recent.clear()
+            run.begun_with, run.alarm = None, None
+        run.number, run.time = int(number[-1]), int(time[-1])
+        run.remember(points[max(int(since[-1]), 0) :])
+        if rang[-1]:
+            run.alarm = outcomes[count - 1]
+    return outcomes, run
+
+
 def advance_with_resets(
-    fitted: Fitted[C], run: Run, points: Points, observed: list[object], begin: Callable[[int], Run]
+    fitted: Fitted[C], run: Run, points: Points, observed: list[object], begin: Callable[[Run], Run]
 ) -> tuple[Outcomes, Run]:
-    """Outcomes of all points, and the last run; `begin` makes the run of a number, with the point after an alarm."""
+    """Outcomes of all points, and the last run; `begin` makes the one after a run, with the point after its alarm."""
+    if fitted.live.goes_on:
+        return advance_going_on(fitted, run, points, observed)
     pieces, position, size = [advance(fitted, run, points, observed, 0, 0)], 0, SHORTEST_PIECE
     while position < len(points):
         if run.alarm is not None:
-            run, size = begin(run.number + 1), SHORTEST_PIECE
+            run, size = begin(run), SHORTEST_PIECE
         piece = advance(fitted, run, points, observed, position, min(position + size, len(points)))
         rang = np.flatnonzero(piece.alarm)
         if len(rang):

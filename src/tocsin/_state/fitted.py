@@ -68,4 +68,6 @@ class Fitted(Generic[C]):
     def rule(self) -> Rule:
         """When it rings."""
         untested = 0 if self.start == "warm" else self.widest
+        if self.live.goes_on:
+            untested += 1  # a window is that of a run when what it differs from, the row before, is too
         return Rule(self.normaliser, self.calibration, self.channels, untested, self.seed, self.functions.nearby)

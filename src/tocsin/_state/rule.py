@@ -53,6 +53,8 @@ class Rule:
         if time < self.untested:
             return Outcome(time, False, math.nan, math.nan, math.nan, None)
         statistic, threshold, loudest = self.compute.judge_one(values, self._seed, run, time, self.untested, *self._law)
+        if math.isnan(statistic):  # a run that goes on after its alarm is silent for a while
+            return Outcome(time, False, statistic, threshold, math.nan, None)
         curve = self.limits.curve
         rarity = curve.rarity(statistic) if curve else math.nan
         return Outcome(time, statistic > threshold, statistic, threshold, rarity, self.channels[loudest])

@@ -34,13 +34,21 @@ WindowState = dict[str, Any]
 
 @dataclass(frozen=True)
 class Channel:
-    """One of the paths that a detector follows: a statistic, over a window, at a kernel width (if it has one)."""
+    """One of the paths that a detector follows: a statistic, over a window, at a kernel width (if it has one).
+
+    view, column: what of one column it is of, where columns are heard one by one: 'level', 'prediction error', 'change'
+        or 'moving level'.
+    """
 
     statistic: str
     window: int
     width: float | None = None
+    view: str | None = None
+    column: str | None = None
 
     def __str__(self) -> str:
+        if self.view is not None:
+            return f"{self.statistic} of {self.view} of {self.column}, window {self.window}"
         width = "" if self.width is None else f", width {self.width:.4g}"
         return f"{self.statistic}, window {self.window}{width}"
 
@@ -143,6 +151,10 @@ class Live(Protocol):
         """Whether `observe` takes blocks that are on a GPU as they are."""
 
     @property
+    def goes_on(self) -> bool:
+        """Whether a new run goes on with the windows of the one before it (`renew`), silent until they are its own."""
+
+    @property
     def at_once(self) -> bool:
         """Whether `enter` exists: windows move in a single compiled call, which nothing can break off half-way."""
 
@@ -158,6 +170,9 @@ class Live(Protocol):
 
     def begin(self, run: int) -> WindowState:
         """Empty windows. run: the number of the run, for statistics that draw at random."""
+
+    def renew(self, state: WindowState) -> WindowState:
+        """What a run begins with that goes on with these windows: others, which hold the same."""
 
     def advance(self, state: WindowState, observed: Any, start: int, stop: int) -> Float64Array:
         """Let observed points start..stop enter the windows; (stop - start, channels), NaN until a window is full.
@@ -175,7 +190,16 @@ class Live(Protocol):
         """What a file must hold to build this object again."""
 
 
-class Stepwise:
+class Anew:
+    """A live statistic that forgets what it has seen when a run begins."""
+
+    goes_on = False
+
+    def renew(self, state: WindowState) -> WindowState:
+        raise NotImplementedError
+
+
+class Stepwise(Anew):
     """A live statistic whose windows take many steps of Python to move, so that each time a copy of them must."""
 
     at_once = False

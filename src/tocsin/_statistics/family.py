@@ -62,6 +62,7 @@ class LiveFamily:
         self.channels: tuple[Channel, ...] = sum((member.channels for member in members), ())
         self.takes_tensors = all(member.takes_tensors for member in members)
         self.at_once = all(member.at_once for member in members)
+        self.goes_on = any(member.goes_on for member in members)
         ends = list(accumulate(len(member.channels) for member in members))
         self._columns = [slice(end - len(member.channels), end) for member, end in zip(members, ends, strict=True)]
 
@@ -70,6 +71,9 @@ class LiveFamily:
 
     def begin(self, run: int) -> list[WindowState]:
         return [member.begin(run) for member in self.members]
+
+    def renew(self, states: list[WindowState]) -> list[WindowState]:
+        return [member.renew(state) for member, state in zip(self.members, states, strict=True)]
 
     def advance(self, states: list[WindowState], observed: list[object], start: int, stop: int) -> Float64Array:
         if len(self.members) == 1:

@@ -14,7 +14,7 @@ import numpy as np
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin._samplers import Streams
-from tocsin._statistics.base import Channel, NullPaths, Parts, Setting, WindowState
+from tocsin._statistics.base import Anew, Channel, NullPaths, Parts, Setting, WindowState
 from tocsin._statistics.neighbours import near, near_products, others
 
 LARGEST = 1e140
@@ -149,7 +149,7 @@ class FeatureSplitPaths:
         return self.compute.feature_split_paths(self.values, streams.points, self.windows, self.signed)
 
 
-class FeatureLive:
+class FeatureLive(Anew):
     """|mean of the window's features|^2, the features centred at the reference's mean."""
 
     takes_tensors = False

@@ -11,7 +11,7 @@ import numpy as np
 from tocsin._compute import Functions
 from tocsin._compute.arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from tocsin._execution.threads import Threads
-from tocsin._statistics.base import NullPaths, Parts, Setting, WindowState
+from tocsin._statistics.base import Anew, NullPaths, Parts, Setting, WindowState
 from tocsin._statistics.kernels import ScaledPoints, middle
 from tocsin._statistics.neighbours import centred, mean_pair, others
 from tocsin._statistics.pairs import Family, PairPaths, PairSplitPaths, PairTerms, bootstrap_terms, direct_terms
@@ -151,7 +151,7 @@ class PreparedGaussian:
         return GaussianLive(points, offset, self.scaled, self.family, self.setting.guard, self.setting.compute)
 
 
-class GaussianLive:
+class GaussianLive(Anew):
     """S_t = A + C_t / (W (W - 1)) - 2 mean_{window} c(z), c(z) = mean_i k(x_i, z): one kernel row a step."""
 
     weights: Float32Array = NO_WEIGHTS

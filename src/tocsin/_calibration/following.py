@@ -1,0 +1,164 @@
+"""The threshold of a detector that follows what it hears: found by letting it follow streams of worlds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+
+import numpy as np
+
+from tocsin._calibration.tail import RateCurve, Tail
+from tocsin._compute import Functions
+from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._execution.threads import Executor
+
+LEAST_MEMORY, ATTACK, CAP, FADE = 100.0, 3.0, 1.5, 0.5
+"""Rows that running scales remember, at least; an alarm raises them until three times its square is quiet; squares
+count up to that of 1.5 thresholds; and a stream's first rows are judged more strictly for half of the memory."""
+
+FIRST_LEVEL, FIRST_SLOPE, FARTHEST_STEP = 2.7, 3.5, 1.0
+"""Where to look first for the level, how fast the log rate falls there, and how far to go in one step."""
+
+STEPS, CLOSE = 6, 0.05
+"""Steps at most, and the error of the log rate at which to stop."""
+
+FEWEST_ALARMS = 60.0
+"""What is rarer than gives so many in all streams is extrapolated."""
+
+GRID = np.array([-1.5, -1.0, -0.6, -0.3, -0.15, 0.0, 0.15, 0.3])
+"""Levels whose rates are simulated, from the one that is promised."""
+
+STRICTER = np.array([0.0, 0.15, 0.35, 0.7])
+"""By how much more a stream's first rows may have to be loud to ring."""
+
+TAIL_DOUBT = np.diag([0.04, 0.01])
+"""Covariance of log scale and shape of a tail that is read off the last levels."""
+
+
+@dataclass(frozen=True)
+class Counts:
+    """Alarms of every stream: all, and those in its first rows; and how its running scales end, on average."""
+
+    all: Int64Array
+    first: Int64Array
+    scales: Float64Array
+
+
+@dataclass(frozen=True, eq=False)
+class Following:
+    """Streams to follow, each after rows of the past with which running scales settle.
+
+    deviations: of each world, (born + rows, channels).
+    """
+
+    deviations: Sequence[Float64Array]
+    born: int
+    silent: int
+    ert: float
+    compute: Functions
+    executor: Executor
+
+    @cached_property
+    def memory(self) -> float:
+        return max(self.ert, LEAST_MEMORY)
+
+    @cached_property
+    def rows(self) -> int:
+        """Of each stream."""
+        return len(self.deviations[0]) - self.born
+
+    @cached_property
+    def first(self) -> int:
+        """Rows of a stream that count as its first."""
+        return int(min(FADE * self.memory, self.rows / 3))
+
+    @cached_property
+    def target(self) -> float:
+        """Alarms of all streams at the level that is looked for: those promised, or as few as can be counted on."""
+        return max(self.rows * len(self.deviations) / self.ert, FEWEST_ALARMS)
+
+    def counts(self, level: float, early: float, scale: Float64Array) -> Counts:
+        """Of all streams, at a level."""
+        found = list(self.executor.map(partial(self._follow, level, early, scale), self.deviations))
+        everything, first, scales = zip(*found, strict=True)
+        return Counts(np.array(everything), np.array(first), np.exp(np.mean(np.log(scales), axis=0)))
+
+    def _follow(
+        self, level: float, early: float, scale: Float64Array, deviations: Float64Array
+    ) -> tuple[int, int, Float64Array]:
+        scale = scale.copy()
+        rang = self.compute.view_follow(
+            deviations, self.born, scale, level, self.memory, ATTACK, CAP, self.silent, early, FADE * self.memory
+        )[self.born :]
+        return int(rang.sum()), int(rang[: self.first].sum()), scale
+
+    def level(self, guess: float, early: float, scale: Float64Array) -> float:
+        """The one that streams pass as often as they should."""
+        tried: list[tuple[float, float]] = []
+        slope = FIRST_SLOPE
+        for _ in range(STEPS):
+            found = self.counts(guess, early, scale).all.sum()
+            off = math.log((found + 0.5) / self.target)
+            tried.append((guess, off))
+            if len(tried) > 1 and abs(tried[-1][0] - tried[-2][0]) > 1e-6:
+                (a, b), (c, d) = tried[-2:]
+                slope = float(np.clip((b - d) / (c - a), 0.5, 20.0))
+            if abs(off) < CLOSE:
+                break
+            guess += float(np.clip(off / slope, -FARTHEST_STEP, FARTHEST_STEP))
+        return min(tried, key=lambda each: abs(each[1]))[0]
+
+
+@dataclass(frozen=True, eq=False)
+class Found:
+    """What streams of worlds say.
+
+    level: passed as often as promised.  early: by how much more their first rows must be loud.
+    scale: running scales with which the past begins.  settled: the same for a channel of each kind.
+    curve: how often each level is passed, once the first rows are over.
+    alarms: of each stream, at a level that could be simulated.
+    """
+
+    level: float
+    early: float
+    scale: Float64Array
+    curve: RateCurve
+    alarms: Int64Array
+
+
+def find(following: Following, columns: int) -> Found:
+    """Level and strictness at which all rows, and the first of them, ring as often as promised.
+
+    columns: whose channels are alike: running scales begin with the mean over them.
+    """
+    cold = np.ones(following.deviations[0].shape[1])
+    level = following.level(FIRST_LEVEL, 0.0, cold)
+    kinds = np.log(following.counts(level, 0.0, cold).scales).reshape(-1, columns).mean(1)
+    scale = np.repeat(np.exp(kinds), columns)
+    level = following.level(level, 0.0, scale)
+    early = 0.0
+    for _ in range(2):
+        early = _strictness(following, level, scale)
+        level = following.level(level, early, scale)
+    counts = [following.counts(level + step, early, scale).all for step in GRID]
+    curve = _curve(level + GRID, np.array([own.sum() for own in counts]), following)
+    return Found(curve.level(-math.log(following.ert)), early, scale, curve, counts[int(np.argmin(np.abs(GRID)))])
+
+
+def _strictness(following: Following, level: float, scale: Float64Array) -> float:
+    """How much louder the first rows must be, to ring as often as all."""
+    wanted = following.target * following.first / following.rows
+    found = np.array([following.counts(level, early, scale).first.sum() for early in STRICTER])
+    log = np.minimum.accumulate(np.log(found + 0.5))
+    return float(np.interp(-math.log(wanted + 0.5), -log, STRICTER))
+
+
+def _curve(levels: Float64Array, counts: Int64Array, following: Following) -> RateCurve:
+    """Rates at levels that were simulated, and beyond them as they fall at the last."""
+    rows = following.rows * len(following.deviations)
+    log = np.minimum.accumulate(np.log(np.maximum(counts, 0.5) / rows))
+    fall = max((log[-3] - log[-1]) / (levels[-1] - levels[-3]), 1e-3)
+    tail = Tail(float(levels[-1]), float(log[-1]), 1 / fall, 0.0, TAIL_DOUBT)
+    return RateCurve(levels, log, tail)

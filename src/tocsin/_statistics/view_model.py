@@ -1,0 +1,155 @@
+"""What views learn of a reference, column by column: spreads, and what foresees each from its own last rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+
+from tocsin._common.errors import InputError
+from tocsin._compute import Functions
+from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._statistics.base import Channel
+
+LEVEL, ERROR, CHANGE, MOVING = "level", "prediction error", "change", "moving level"
+MEAN, SPREAD = "mean", "spread"
+
+SOFT = 8.0
+"""Spreads up to which a number counts in full; what is further out counts as its logarithm."""
+
+FLOOR, LEAST_SIZE = 0.05, 0.02
+"""What the spread of a window is, at least, in that of its view; and what that of a view is, in that of its column."""
+
+MOST_COLUMNS = 64
+"""Columns that are watched one by one. Where there are more, this many of their principal directions are."""
+
+SHORTEST_BASE, LONGEST_BASE, SHORTEST_GAP, LONGEST_GAP = 8, 100, 3, 20
+"""Rows of the moving baseline, and between it and the row that is compared with it."""
+
+RIDGE, LAGS = 2.0, 3
+"""Rows that speak for foreseeing nothing; and by how many last rows the next is foreseen."""
+
+INTERQUARTILE, LEAST_QUARTILES = 1.349, 1e-3
+"""Of the Gaussian law, in standard deviations; and what the spread between quartiles must be, in those, to count."""
+
+NO_AXES = np.empty((0, 0))
+
+
+class Spans(NamedTuple):
+    """Rows of which a channel is made: of the windows, of the moving baseline, and between it and the row."""
+
+    windows: Int64Array
+    base: int
+    gap: int
+
+    @classmethod
+    def of(cls, windows: tuple[int, ...], count: int) -> Spans:
+        """For a reference of so many rows in order."""
+        base = int(np.clip(count // 5, SHORTEST_BASE, LONGEST_BASE))
+        gap = int(np.clip(count // 10, SHORTEST_GAP, min(LONGEST_GAP, max(windows[-1], SHORTEST_GAP))))
+        return cls(np.array(windows, np.int64), base, gap)
+
+    @property
+    def widest(self) -> int:
+        return int(self.windows[-1])
+
+    @property
+    def history(self) -> int:
+        """Rows before the first that has channels."""
+        return self.base + self.gap + self.widest - 1
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """How points become rows in units of their spread, and rows views: what is learnt of the columns one by one.
+
+    centre, spread: of the chosen columns.  axes: (m, d) directions of these that are watched, in their place; empty for
+        the columns themselves.
+    lags: (4, d) constant and coefficients of the last rows.  sizes: (4, d) spread of each view.
+    """
+
+    spans: Spans
+    centre: Float64Array
+    spread: Float64Array
+    chosen: Int64Array
+    axes: Float64Array
+    lags: Float64Array
+    sizes: Float64Array
+
+    @classmethod
+    def learn(cls, points: Float64Array, edges: Int64Array, spans: Spans, compute: Functions) -> Model:
+        """From a reference in order, of one group or more."""
+        chosen = np.flatnonzero(np.ptp(points, axis=0) > 0).astype(np.int64)
+        if not chosen.size:
+            raise InputError(
+                "No column of the reference varies: there is nothing to learn what is usual from. Give observations "
+                "from a time in which they did, or leave constant columns out."
+            )
+        varying = points[:, chosen]
+        centre = np.median(varying, axis=0)
+        quartiles, deviation = np.percentile(varying, [25, 75], axis=0), varying.std(0)
+        spread = (quartiles[1] - quartiles[0]) / INTERQUARTILE
+        spread = np.where(spread > LEAST_QUARTILES * deviation, spread, deviation)
+        axes = NO_AXES
+        if len(chosen) > MOST_COLUMNS:
+            axes = _directions(compute.view_rows(points, centre, spread, chosen, NO_AXES, SOFT))
+        rows = compute.view_rows(points, centre, spread, chosen, axes, SOFT)
+        lags, sizes = _foresight(rows, edges)
+        return cls(spans, centre, spread, chosen, axes, lags, sizes)
+
+    def rows(self, points: Float64Array, compute: Functions) -> Float64Array:
+        """Points in units of their columns' spread."""
+        return compute.view_rows(points, self.centre, self.spread, self.chosen, self.axes, SOFT)
+
+    def channels(self, rows: Float64Array, compute: Functions) -> Float64Array:
+        """Of all rows of one group that have enough before them."""
+        spans = self.spans
+        return compute.view_channels(rows, self.lags, self.sizes, spans.base, spans.gap, spans.windows, FLOOR)
+
+    @property
+    def width(self) -> int:
+        """Columns, or directions, that are watched."""
+        return int(self.lags.shape[1])
+
+    def column_names(self, columns: tuple[str, ...], owners: Int64Array) -> list[str]:
+        """Of what is watched, by the names of the columns that numbers of a point belong to."""
+        if self.axes.size:
+            return [f"direction {k + 1}" for k in range(self.width)]
+        return [columns[owner] if owner < len(columns) else "missing values" for owner in owners[self.chosen]]
+
+    def channel_names(self, columns: tuple[str, ...], owners: Int64Array) -> tuple[Channel, ...]:
+        """The channels, in their order."""
+        own, windows = self.column_names(columns, owners), self.spans.windows.tolist()
+        means = [
+            Channel(MEAN, window, view=view, column=name)
+            for view in (LEVEL, ERROR, CHANGE, MOVING)
+            for window in windows
+            for name in own
+        ]
+        spreads = [Channel(SPREAD, windows[-1], view=view, column=name) for view in (ERROR, CHANGE) for name in own]
+        return (*means, *spreads)
+
+
+def _directions(rows: Float64Array) -> Float64Array:
+    """The principal directions of many columns, each in units of the spread along it; (m, MOST_COLUMNS)."""
+    centred = rows - rows.mean(0)
+    _, lengths, along = np.linalg.svd(centred, full_matrices=False)
+    kept = np.flatnonzero(lengths[:MOST_COLUMNS] > 1e-6 * lengths[0])
+    return np.ascontiguousarray((along[kept] / (lengths[kept, None] / np.sqrt(len(rows)))).T)
+
+
+def _foresight(rows: Float64Array, edges: Int64Array) -> tuple[Float64Array, Float64Array]:
+    """What foresees each column from its own last rows, and the spreads of its views."""
+    d = rows.shape[1]
+    later = np.concatenate([np.arange(start + LAGS, stop) for start, stop in pairwise(edges)])
+    lags, sizes = np.empty((1 + LAGS, d)), np.empty((4, d))
+    penalty = np.diag([0.0] + [RIDGE] * LAGS)
+    for j in range(d):
+        before = np.stack([np.ones(len(later)), *(rows[later - k, j] for k in range(1, LAGS + 1))], 1)
+        lags[:, j] = np.linalg.solve(before.T @ before + penalty, before.T @ rows[later, j])
+        error = rows[later, j] - before @ lags[:, j]
+        level = rows[:, j].std()
+        sizes[:, j] = level, error.std(), (rows[later, j] - rows[later - 1, j]).std(), level
+    return lags, np.maximum(sizes, LEAST_SIZE)
