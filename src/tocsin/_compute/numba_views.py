@@ -250,6 +250,7 @@ def view_watch(
     rows: Float64Array,
     views: Float64Array,
     squares: Float64Array,
+    loud: Float64Array,
     scale: Float64Array,
     clock: Int64Array,
     position: Int64Array,
@@ -275,8 +276,8 @@ def view_watch(
     out: Float64Array,
 ) -> None:
     _view_watch(
-        points, start, stop, rows, views, squares, scale, clock, position, centre, spread, chosen, axes, soft, lags,
-        sizes, base, gap, windows, floor, middle, unit, level, memory, attack, cap, early, fade,
+        points, start, stop, rows, views, squares, loud, scale, clock, position, centre, spread, chosen, axes, soft,
+        lags, sizes, base, gap, windows, floor, middle, unit, level, memory, attack, cap, early, fade,
         np.empty(chosen.size), np.empty((1, rows.shape[1])), np.empty((2, views.shape[1])), np.empty((1, unit.size)),
         out,
     )  # fmt: skip
@@ -290,6 +291,7 @@ def _view_watch(
     rows: Float64Array,
     views: Float64Array,
     squares: Float64Array,
+    loud: Float64Array,
     scale: Float64Array,
     clock: Int64Array,
     position: Int64Array,
@@ -337,6 +339,9 @@ def _view_watch(
             deviations, 0, squares, place, widest + place, scale, clock, level, memory, attack, cap, widest, early,
             fade, out, t - start,
         )  # fmt: skip
+        if not np.isnan(out[t - start, 0]):
+            for c in range(unit.size):
+                loud[c] = out[t - start, c]
         position[0] = place + 1
 
 

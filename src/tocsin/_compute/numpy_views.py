@@ -138,6 +138,7 @@ def view_watch(
     rows: Float64Array,
     views: Float64Array,
     squares: Float64Array,
+    loud: Float64Array,
     scale: Float64Array,
     clock: Int64Array,
     position: Int64Array,
@@ -166,6 +167,7 @@ def view_watch(
 
     rows, views, squares: the latest rows (base + gap of them), their views, and squares of deviations (as many as the
     widest window), each with room for more; `position` more have entered. NaN while the stream is silent.
+    loud: how loud the channels were when last it was not.
     middle, unit: of each channel, from which deviations are taken and in which they are told.
     """
     widest, past = int(windows[-1]), base + gap
@@ -185,6 +187,8 @@ def view_watch(
         out[t - start], _ = _followed(
             deviations, squares[place], scale, clock, level, memory, attack, cap, widest, early, fade
         )
+        if not np.isnan(out[t - start, 0]):
+            loud[:] = out[t - start]
         position[0] = place + 1
 
 

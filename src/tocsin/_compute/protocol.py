@@ -334,6 +334,7 @@ class Hot(Protocol):
         rows: Float64Array,
         views: Float64Array,
         squares: Float64Array,
+        loud: Float64Array,
         scale: Float64Array,
         clock: Int64Array,
         position: Int64Array,

@@ -64,6 +64,7 @@ def views_state(live: ViewsLive, sizes: Sizes) -> Rule:
             "rows": Array("f8", (past + room, width), -FAR, FAR),
             "views": Array("f8", (widest + room, 4 * width), -FAR, FAR),
             "squares": Array("f8", (widest + room, channels), 0.0, FAR),
+            "loud": Array("f8", (channels,), 0.0, FAR),
             "scale": Array("f8", (channels,), 1.0, FAR),
             "clock": Array("i8", (2,), -widest),
             "position": Array("i8", (1,), 0, room),

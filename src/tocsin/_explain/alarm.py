@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -19,17 +20,19 @@ from tocsin._explain.examples import find_examples
 from tocsin._explain.kernel import gaussian, median_width, some
 from tocsin._explain.onset import LEVEL, Axes, Onset, find_onset
 from tocsin._explain.result import Began, Example, Explanation, Moved
+from tocsin._explain.views import Hearing
 from tocsin._explain.words import NEWLY_MISSING, compare, did, show
 from tocsin._state import Fitted, Run
 from tocsin._state.outcomes import Outcome
 from tocsin._statistics.base import Channel, Live, Points, choose
 from tocsin._statistics.kernels import Kernel
 from tocsin._statistics.mmd_callable import CallableLive
+from tocsin._statistics.views import ViewsLive
 
 T = TypeVar("T")
 
-COMPARED = 1000
-"""Reference rows that are described beside recent ones, at most."""
+TYPICAL, COMPARED = 3, 1000
+"""Examples of an alarm of views; and reference rows that are described beside recent ones, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,6 +71,8 @@ class Alarm:
     def explain(self) -> Explanation:
         """What it means."""
         fitted = self.fitted
+        if isinstance(self.member, ViewsLive):
+            return self._heard(self.member)
         began = find_onset(
             self.recent, fitted.reference, self.kernel, self.channel.window,
             after=self.after, ordered=fitted.calibration.block > 1, seed=fitted.seed, axes=self._axes,
@@ -83,6 +88,46 @@ class Alarm:
             rate=RATE,
             recent=self._examples(self.recent, typical.recent, self._time(0)),
             missed=self._missed(typical.reference),
+        )
+
+    def _heard(self, live: ViewsLive) -> Explanation:
+        """What it means where columns are heard one by one."""
+        fitted, calibration = self.fitted, self.fitted.calibration
+        hearing = Hearing(fitted, live, self.run, self.channel, self.recent[: len(self.recent) - self.after])
+        began, columns = hearing.onset(0, fitted.seed), list[Moved]()
+        beyond: tuple[str, ...] = ()
+        since = self.recent[began.estimate :]
+        if not live.model.axes.size:
+            chosen = some(len(fitted.reference), COMPARED, fitted.seed)
+            said = compare(fitted.intake, choose(fitted.reference, chosen), since)
+            words, beyond = {own.name: own for own in said}, tuple(hearing.beyond(said, since))
+            for name in hearing.order:
+                loud, own = hearing.loudness[name], words[name]
+                rarity = calibration.curve.rarity(loud) if calibration.curve else math.nan
+                columns.append(
+                    Moved(
+                        name=name,
+                        contribution=loud,
+                        usual=(0.0, calibration.threshold),
+                        p_value=min(calibration.nominal / rarity, 1.0),
+                        changed=loud >= calibration.threshold,
+                        how=hearing.how(hearing.loudest_of(name)),
+                        before=own.before,
+                        after=own.after,
+                    )
+                )
+        far = np.abs(hearing.series(since, live.channels.index(self.channel))[:, 0])
+        typical = began.estimate + np.argsort(-far, kind="stable")[:TYPICAL]
+        return Explanation(
+            outcome=self.outcome,
+            value=self.outcome.statistic,
+            measure="",
+            began=Began(self._time(began.estimate), self._time(began.low), self._time(began.high), LEVEL),
+            columns=tuple(columns),
+            rate=1.0,
+            recent=self._examples(self.recent, typical, self._time(0)),
+            missed=(),
+            beyond=beyond,
         )
 
     @cached_property

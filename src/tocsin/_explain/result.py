@@ -45,6 +45,7 @@ class Moved:
     p_value: how likely it is that any column stands out as much in a false alarm.
     changed: whether that is unlikely enough to say that this column changed.
     how: 'higher', 'lower', 'wider' or 'narrower', of numbers; 'missing more often' or 'missing less often'; or nothing.
+        Of columns that are heard one by one, what was heard: 'changes 2.1 times as large', say.
     before, after: its values in the reference, and since the change began, in a few words.
     """
 
@@ -85,6 +86,7 @@ class ExplanationFacts(TypedDict):
     rate: float
     recent: list[dict[str, object]]
     missed: list[dict[str, object]]
+    beyond: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,6 +99,7 @@ class Explanation:
     columns: the one that surely changed first; contributions say how much of the statistic is due to each.
     rate: the part of false alarms of which some column is said to have changed.
     recent: observations that are most typical of the change.  missed: reference rows whose like are not seen any more.
+    beyond: columns whose values have left all that the reference has.
     """
 
     outcome: Outcome
@@ -107,6 +110,7 @@ class Explanation:
     rate: float
     recent: tuple[Example, ...]
     missed: tuple[Example, ...]
+    beyond: tuple[str, ...] = ()
 
     @property
     def changed(self) -> tuple[Moved, ...]:
@@ -141,6 +145,7 @@ class Explanation:
             "rate": self.rate,
             "recent": [{"time": example.place, "values": dict(example.values)} for example in self.recent],
             "missed": [{"row": example.place, "values": dict(example.values)} for example in self.missed],
+            "beyond": list(self.beyond),
         }
 
     def to_json(self) -> str:
@@ -154,7 +159,7 @@ class Explanation:
         draw_explanation(self, Path(file))
 
     def __str__(self) -> str:
-        return "\n".join([*self._headline(), *self._columns(), *self._examples()])
+        return "\n".join([*self._headline(), *self._columns(), *self._left(), *self._examples()])
 
     def _headline(self) -> list[str]:
         outcome, began = self.outcome, self.began
@@ -177,6 +182,12 @@ class Explanation:
         shown = self.changed[:MOST_COLUMNS]
         width = max(len(called(column.name)) for column in shown)
         more = len(self.changed) - len(shown)
+        if self.rate == 1:
+            return [
+                "Heard in (as the loudest column of a false alarm would be):",
+                *(f"  {called(own.name):<{width}}  {own.how}   {own.before} -> {own.after}" for own in shown),
+                *([f"  and {more} more"] if more else []),
+            ]
         return [
             f"Changed (some column is named in at most {self.rate:.0%} of false alarms):",
             *(
@@ -187,6 +198,13 @@ class Explanation:
             *([f"  and {more} more"] if more else []),
             *([f"Of the other {others} nothing can be said."] if others > 1 else []),
         ]
+
+    def _left(self) -> list[str]:
+        if not self.beyond:
+            return []
+        named = ", ".join(called(name) for name in self.beyond[:MOST_COLUMNS])
+        others = f" and {len(self.beyond) - MOST_COLUMNS} more" if len(self.beyond) > MOST_COLUMNS else ""
+        return [f"Beyond all that the reference has: {named}{others}."]
 
     def _examples(self) -> list[str]:
         lines = []

@@ -14,6 +14,7 @@ from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._statistics.base import Channel
 
 LEVEL, ERROR, CHANGE, MOVING = "level", "prediction error", "change", "moving level"
+VIEWS = (LEVEL, ERROR, CHANGE, MOVING)
 MEAN, SPREAD = "mean", "spread"
 
 SOFT = 8.0
@@ -122,12 +123,7 @@ class Model:
     def channel_names(self, columns: tuple[str, ...], owners: Int64Array) -> tuple[Channel, ...]:
         """The channels, in their order."""
         own, windows = self.column_names(columns, owners), self.spans.windows.tolist()
-        means = [
-            Channel(MEAN, window, view=view, column=name)
-            for view in (LEVEL, ERROR, CHANGE, MOVING)
-            for window in windows
-            for name in own
-        ]
+        means = [Channel(MEAN, window, view=view, column=name) for view in VIEWS for window in windows for name in own]
         spreads = [Channel(SPREAD, windows[-1], view=view, column=name) for view in (ERROR, CHANGE) for name in own]
         return (*means, *spreads)
 

@@ -134,6 +134,7 @@ class ViewsLive:
             "rows": np.zeros((past + room, width)),
             "views": np.zeros((widest + room, 4 * width)),
             "squares": np.zeros((widest + room, len(self.unit))),
+            "loud": np.zeros(len(self.unit)),
             "scale": self.scale.copy(),
             "clock": np.zeros(2, np.int64),
             "position": np.zeros(1, np.int64),
@@ -161,8 +162,9 @@ class ViewsLive:
     def _advance(self, state: WindowState, points: Float64Array, start: int, stop: int, out: Float64Array) -> None:
         model, spans, pace = self.model, self.model.spans, self.pace
         self.compute.view_watch(
-            points, start, stop, state["rows"], state["views"], state["squares"], state["scale"], state["clock"],
-            state["position"], model.centre, model.spread, model.chosen, model.axes, SOFT, model.lags, model.sizes,
+            points, start, stop, state["rows"], state["views"], state["squares"], state["loud"], state["scale"],
+            state["clock"], state["position"], model.centre, model.spread, model.chosen, model.axes, SOFT, model.lags,
+            model.sizes,
             spans.base, spans.gap, spans.windows, FLOOR, self.middle, self.unit, self.level, pace.memory, pace.attack,
             pace.cap, pace.early, pace.fade, out,
         )  # fmt: skip

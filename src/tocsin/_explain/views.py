@@ -1,0 +1,132 @@
+"""An alarm of views: in which columns it was heard, in which form, and how these have changed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from tocsin._calibration.result import Calibration
+from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._explain.kernel import gaussian, median_width
+from tocsin._explain.onset import Onset, find_onset
+from tocsin._explain.words import Words
+from tocsin._state import Fitted, Run
+from tocsin._statistics.base import Channel
+from tocsin._statistics.view_model import CHANGE, ERROR, FLOOR, LEVEL, MEAN, VIEWS
+from tocsin._statistics.views import ViewsLive
+
+OUTSIDE = 0.9
+"""The part of the observations since a change that must be beyond all that the reference has, to say so."""
+
+STILL = 0.2
+"""A spread that has fallen to this is told as standing still."""
+
+
+@dataclass(frozen=True, eq=False)
+class Hearing:
+    """What views heard when they rang.
+
+    recent: the observations up to the alarm, oldest first.
+    """
+
+    fitted: Fitted[Calibration]
+    live: ViewsLive
+    run: Run
+    channel: Channel
+    recent: Float64Array
+
+    @property
+    def order(self) -> list[str]:
+        """Columns, the loudest first."""
+        return sorted(self.loudness, key=lambda name: -self.loudness[name])
+
+    @property
+    def loudness(self) -> dict[str, float]:
+        """Of each column, that of its loudest channel."""
+        loudest: dict[str, float] = {}
+        for channel, loud in zip(self.live.channels, self._loud, strict=True):
+            name = str(channel.column)
+            loudest[name] = max(loudest.get(name, 0.0), float(loud))
+        return loudest
+
+    def loudest_of(self, name: str) -> int:
+        """The place of a column's loudest channel."""
+        own = [k for k, channel in enumerate(self.live.channels) if channel.column == name]
+        return max(own, key=lambda k: self._loud[k])
+
+    @property
+    def _loud(self) -> Float64Array:
+        loud: Float64Array = self.run.windows[0]["loud"]
+        return loud
+
+    def onset(self, after: int, seed: int) -> Onset:
+        """When the column that spoke began to be as it is, by its rows, or by their differences."""
+        k = self.live.channels.index(self.channel)
+        rows, before = (self.series(points, k) for points in (self.recent, self._past))
+        if self.channel.view in (CHANGE, ERROR):
+            rows, before = np.diff(rows, axis=0, prepend=before[-1:]), np.diff(before, axis=0)
+        kernel = gaussian(median_width(before, seed))
+        return find_onset(rows, before, kernel, self.channel.window, after=after, ordered=True, seed=seed)
+
+    def series(self, points: Float64Array, k: int) -> Float64Array:
+        """What a channel is of, in units of its spread; (n, 1)."""
+        column = k % self.live.model.width
+        return self.live.model.rows(points, self.live.compute)[:, column : column + 1]
+
+    @property
+    def _past(self) -> Float64Array:
+        reference: Float64Array = self.fitted.reference
+        return reference
+
+    def how(self, k: int) -> str:
+        """What a channel heard, in words."""
+        channel, off = self.live.channels[k], self._off(k)
+        sign = "higher" if off > 0 else "lower"
+        if channel.statistic != MEAN:
+            what = "changes" if channel.view == CHANGE else "what its past does not foretell"
+            times = math.exp(off)
+            if times < STILL:
+                return f"{what} nearly ceased"
+            return f"{what} {_times(times)}"
+        if channel.view == CHANGE:
+            return f"{sign} than {channel.window} observations before"
+        if channel.view == ERROR:
+            return f"{sign} than its past foretells"
+        if channel.view == LEVEL:
+            return sign
+        return f"{sign} than shortly before"
+
+    def _off(self, k: int) -> float:
+        """How far a channel is from its mean, in units of its view."""
+        state, model = self.run.windows[0], self.live.model
+        channel, d, widest = self.live.channels[k], model.width, model.spans.widest
+        end = int(state["position"][0]) + widest
+        column = VIEWS.index(str(channel.view)) * d + k % d
+        views = state["views"][end - channel.window : end, column]
+        if channel.statistic == MEAN:
+            return float(views.mean() - self.live.middle[k])
+        return float(0.5 * np.log(views.var() + FLOOR**2) - self.live.middle[k])
+
+    def beyond(self, words: list[Words], after: Float64Array) -> list[str]:
+        """Columns of numbers that have left all that the reference has, and what that is."""
+        low, high = self._past.min(0), self._past.max(0)
+        owners = self.fitted.intake.owners
+        said = []
+        for i, own in enumerate(words):
+            places: Int64Array = np.flatnonzero(owners == i)[:1]
+            if own.numeric and len(places) and len(after):
+                j = int(places[0])
+                if ((after[:, j] < low[j]) | (after[:, j] > high[j])).mean() >= OUTSIDE:
+                    said.append(own.name)
+        return said
+
+
+def _times(ratio: float) -> str:
+    """How much larger or smaller.
+
+    >>> _times(2.13), _times(0.6)
+    ('2.1 times as large', '40% smaller')
+    """
+    return f"{ratio:.2g} times as large" if ratio >= 1 else f"{1 - ratio:.0%} smaller"
