@@ -9,12 +9,14 @@ as no world of short memory does.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
 
+from tocsin._common.wording import called, few, listed
 from tocsin._compute.arrays import BoolArray, Float64Array
 
 START, MOST_STRETCHES, FEWEST_STRETCHES, SHORTEST = 0.4, 8, 2, 3
@@ -73,6 +75,9 @@ reference that is less quiet than its worlds raises the threshold by, of what it
 POSITIVE, LEAST_LEVEL = 0.4, 0.1
 """The mean of the positive part of a Gaussian number, and a level that anything passes."""
 
+TYPICAL, WORTH_TELLING, MOST_NAMES = 2.0, 0.01, 8
+"""Spreads within which rehearsal is said to agree with simulation; what a part must be to be told; and names told."""
+
 
 @dataclass(frozen=True)
 class Rehearsal:
@@ -94,8 +99,58 @@ class Rehearsal:
     unforeseen: float
 
     def __str__(self) -> str:
-        often = f"passed a level for once in {self.once_in:.0f} rows {self.passed} times where {self.expected:.3g}"
-        return f"rehearsed on {self.rows:,} rows: {often} were expected"
+        chance = f"{few(self.expected)} (give or take {few(self.spread)}) were expected"
+        return (
+            f"rehearsed on its last {self.rows:,} rows, each judged by those before it: at a level for once in "
+            f"{self.once_in:.0f} rows it would have rung {self.passed:,} times where {chance}, {self.agreement}"
+        )
+
+    @property
+    def in_short(self) -> str:
+        """The same for those in a hurry."""
+        rang = f"rehearsed: {self.passed:,} alarms where {few(self.expected)} were expected"
+        return f"{rang}; {self._names} {self._go} on" if self.wandering else rang
+
+    @property
+    def agreement(self) -> str:
+        """What the numbers say of the simulation, which is that of streams with a short memory."""
+        if abs(self.passed - self.expected) <= TYPICAL * max(self.spread, 1.0):
+            return "which agrees with simulation"
+        return f"which is {'more' if self.passed > self.expected else 'less'} than simulation explains"
+
+    @property
+    def allowance(self) -> str:
+        """What the thresholds were raised for; nothing if that is too little to speak of."""
+        more = math.expm1(self.unforeseen)
+        if more < WORTH_TELLING:
+            return ""
+        return (
+            f"rows differed from those before them by {more:.0%} more than simulation and chance explain, and the "
+            "threshold is higher for that"
+        )
+
+    @property
+    def wanders(self) -> str:
+        """What cannot be promised of columns whose level moves on; nothing if there is none."""
+        if not self.wandering:
+            return ""
+        one = len(self.wandering) == 1
+        levels, they, do = ("level", "it", "does") if one else ("levels", "they", "do")
+        return (
+            f"the {levels} of {self._names} {self._go} on over the whole reference, as far as that tells: how far "
+            f"{they} will go cannot be promised. What {they} {do} from row to row, and in the short run, is watched and "
+            "promised as that of other columns"
+        )
+
+    @property
+    def _names(self) -> str:
+        names = [called(name) for name in self.wandering]
+        more = len(names) - MOST_NAMES
+        return listed([*names[:MOST_NAMES], f"{more:,} more"] if more > 0 else names)
+
+    @property
+    def _go(self) -> str:
+        return "moves" if len(self.wandering) == 1 else "move"
 
 
 @dataclass(frozen=True, eq=False)

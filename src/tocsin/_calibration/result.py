@@ -113,8 +113,8 @@ class Calibration(Thresholds):
 
     @property
     def points_to_halve(self) -> int | None:
-        """Further reference points that would halve the interval; None if no number would."""
-        if self.errors is None:
+        """Further reference points that would halve the interval; None if no number would, or it is not known."""
+        if self.errors is None or self.references == "worlds":
             return None
         errors = self.errors
         if self.block > 1:
@@ -125,9 +125,10 @@ class Calibration(Thresholds):
     @property
     def quality(self) -> str:
         interval = self.interval()
-        if interval is None:
-            return f"Monte Carlo error {self.error:.1%}"
-        return f"ERT {self.nominal:.4g}, {LEVEL:.0%} interval {interval[0]:.4g}-{interval[1]:.4g}"
+        known = f"Monte Carlo error {self.error:.1%}"
+        if interval is not None:
+            known = f"ERT {self.nominal:.4g}, {LEVEL:.0%} interval {interval[0]:.4g}-{interval[1]:.4g}"
+        return known if self.rehearsal is None else f"{known}; {self.rehearsal.in_short}"
 
     def __repr__(self) -> str:
         return (

@@ -80,7 +80,7 @@ def command(
         describe.print_table(out, table)
         if run is not None:
             out.print(f"\n{reading.source_name(stream or '')}\n", markup=False)
-            describe.print_table(out, _run_table(run))
+            describe.print_table(out, _run_table(run, detector))
             if run.alarms >= FEWEST_TIMES:
                 out.print()
                 out.print(quantile_plot(*run.quantiles()))
@@ -108,24 +108,27 @@ def _table(detector: Detector) -> list[tuple[str, str]]:
         ("Precision", describe.precision(detector)),
         *([("", causes)] if causes else []),
         ("Sampling", describe.sampling(detector)),
+        *describe.rehearsal(detector),
         ("Thresholds", describe.thresholds(detector)),
         ("Calibration", describe.method(detector)),
         ("Windows", describe.windows(detector)),
         ("Channels", describe.channels(detector)),
         ("Reference", reference),
         ("Columns", describe.columns(detector)),
-        ("Start", detector.start),
+        ("Start", describe.start(detector)),
         ("Seed", str(detector.seed_)),
         ("Stream", describe.place(detector, detector.run)),
     ]
 
 
-def _run_table(run: QuietRun) -> list[tuple[str, str]]:
+def _run_table(run: QuietRun, detector: Detector) -> list[tuple[str, str]]:
     low, high = run.observed()
     alarms = counted(run.alarms, "alarm")
     interval = f"{rounded(low)} or more" if math.isinf(high) else f"{rounded(low)}-{rounded(high)}"
+    rehearsal = detector.calibration_.rehearsal
+    made = counted(run.tests, "test" if rehearsal is None else "observation")
     table = [
-        ("Seen", f"{alarms} in {counted(run.tests, 'test')}, where the promise means {run.expected:.3g}"),
+        ("Seen", f"{alarms} in {made}, where the promise means {run.expected:.3g}"),
         (
             "Run time",
             f"{LEVEL:.0%} interval {interval} from these alarms alone; thresholds are set for "
@@ -147,6 +150,8 @@ def _run_table(run: QuietRun) -> list[tuple[str, str]]:
             if more
             else "Either the reference has changes in it, or the stream is quieter than the reference was"
         )
+        if more and rehearsal is not None and rehearsal.wandering:
+            verdict += f". Besides, {rehearsal.wanders}"
     else:
         verdict = f"NOT consistent with the promise (p = {evenness:.2g}): alarms come in bursts, or at a changing rate"
     return [*table, ("Verdict", verdict)]

@@ -10,13 +10,25 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.text import Text
 
-from tocsin._common.wording import called, counted
+from tocsin._calibration.rehearsal import Rehearsal
+from tocsin._common.wording import called, counted, listed
 from tocsin._data.intake import Tabular
 from tocsin._data.tables import OTHERS, Column
 from tocsin._detector.detector import Detector
 from tocsin._explain.result import Explanation
 from tocsin._report import describing
-from tocsin._report.describing import causes, channels, count, listed, method, promise, sampling, thresholds, windows
+from tocsin._report.describing import (
+    causes,
+    channels,
+    count,
+    method,
+    promise,
+    rehearsal,
+    sampling,
+    start,
+    thresholds,
+    windows,
+)
 from tocsin._state.outcomes import Outcome
 from tocsin._statistics.base import Channel
 
@@ -30,13 +42,16 @@ __all__ = [
     "count",
     "facts",
     "finite",
+    "left",
     "listed",
     "method",
     "place",
     "precision",
     "print_table",
     "promise",
+    "rehearsal",
     "sampling",
+    "start",
     "thresholds",
     "windows",
 ]
@@ -85,6 +100,16 @@ def changed(explanation: Explanation) -> str:
     return listed([*names[:MOST_CHANGED], f"{more:,} more"] if more > 0 else names) if names else ""
 
 
+def left(explanation: Explanation) -> str:
+    """Which columns have left all that the reference has; nothing if none has."""
+    names = [called(name) for name in explanation.beyond]
+    if not names:
+        return ""
+    more = len(names) - MOST_CHANGED
+    shown = listed([*names[:MOST_CHANGED], f"{more:,} more"] if more > 0 else names)
+    return f"{shown} {'has' if len(names) == 1 else 'have'} left all that the reference has."
+
+
 def _kind(column: Column) -> str:
     return f"{column.kind}, {column.missing:.0%} missing" if column.missing else column.kind
 
@@ -96,7 +121,7 @@ def facts(detector: Detector) -> dict[str, object]:
     return {
         "ert": calibration.ert,
         "calibration": calibration.mode,
-        "start": detector.start,
+        "start": detector.start if calibration.rehearsal is None else "cold",
         "windows": list(detector.windows_),
         "channels": [channel_facts(channel) for channel in detector.channels_],
         "reference": {"rows": rows, "columns": columns, "compared": calibration.compared},
@@ -116,10 +141,17 @@ def facts(detector: Detector) -> dict[str, object]:
         "tests": calibration.tests,
         "alarms": calibration.alarms,
         "references": calibration.references,
+        "rehearsal": _rehearsal_facts(calibration.rehearsal),
         "copies": calibration.copies,
         "seconds": calibration.seconds,
         "seed": detector.seed_,
     }
+
+
+def _rehearsal_facts(found: Rehearsal | None) -> dict[str, object] | None:
+    if found is None:
+        return None
+    return {**asdict(found), "wandering": list(found.wandering), "text": str(found)}
 
 
 def finite(value: object) -> object:
@@ -135,7 +167,7 @@ def channel_facts(channel: Channel | None) -> dict[str, object] | None:
     """A channel, for machines."""
     if channel is None:
         return None
-    return {"statistic": channel.statistic, "window": channel.window, "width": channel.width}
+    return asdict(channel)
 
 
 def alarm_facts(outcome: Outcome) -> dict[str, object]:

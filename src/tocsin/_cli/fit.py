@@ -22,11 +22,11 @@ from tocsin._data.tables import OTHERS, Kind, Table
 from tocsin._detector.detector import Detector
 from tocsin._samplers import Blocks, Independent, Sampler
 from tocsin._state import Start
-from tocsin._statistics import LSDD, MMD, Landmarks, MeanShift
+from tocsin._statistics import LSDD, MMD, Landmarks, MeanShift, Views
 from tocsin._statistics.base import Statistic
 from tocsin._statistics.kernels import Gaussian
 
-StatisticName = Literal["mmd", "lsdd", "mean"]
+StatisticName = Literal["auto", "mmd", "lsdd", "mean", "views"]
 SamplerName = Literal["auto", "independent", "blocks"]
 
 Reference = typer.Argument(
@@ -40,9 +40,12 @@ Ert = typer.Option(
 Window = typer.Option(
     metavar="W,...",
     help="How many of the latest observations to compare with the reference: one number, or several to use together. "
-    "Default: 8,25,100, without those that the reference is too small for.",
+    "Default: 8,25,100, without those that the reference is too small for; of views 5,25, or fewer.",
 )
-Measure = typer.Option(help="What measures the difference between window and reference.")
+Measure = typer.Option(
+    help="What measures the difference between window and reference. 'auto': mmd, or views (each column by itself, in "
+    "the forms in which it is quiet) where rows depend on those before them."
+)
 Width = typer.Option(
     metavar="X,...",
     help="Kernel widths (mmd: one or several; lsdd: one). Default: from the median distance between rows.",
@@ -54,7 +57,8 @@ LandmarkCount = typer.Option(
 )
 Calibrate = typer.Option(help="How thresholds are made; 'paper' and 'fixed' are there to compare with.")
 Draw = typer.Option(
-    help="How null streams are drawn: row by row, or in blocks that keep the stream's memory. 'auto' tests which."
+    help="How null streams are drawn: row by row, or in blocks that keep the stream's memory. 'auto' tests whether "
+    "rows depend on those before them; if so, blocks are drawn, or views rehearse (see --statistic)."
 )
 BlockLength = typer.Option(metavar="N", help="Rows in a block. Default: chosen from the reference.")
 Groups = typer.Option(
@@ -71,7 +75,9 @@ Guarantee = typer.Option(
     metavar="P", help="Raise thresholds so that the true run time is --ert or more with this probability, such as 0.9."
 )
 Interval = typer.Option(help="Estimate how far the true run time may be from --ert, for this reference.")
-Begin = typer.Option(help="'warm' tests from the first observation on, 'cold' once the widest window is full.")
+Begin = typer.Option(
+    help="'warm' tests from the first observation on, 'cold' once the widest window is full, as views always do."
+)
 Error = typer.Option(
     metavar="X",
     help="Monte Carlo error of the false alarm rate to calibrate to, such as 0.01. 'auto': small beside what the size "
@@ -88,7 +94,7 @@ def command(
     output: Annotated[Path, Output],
     ert: Annotated[float, Ert],
     window: Annotated[str | None, Window] = None,
-    statistic: Annotated[StatisticName, Measure] = "mmd",
+    statistic: Annotated[StatisticName, Measure] = "auto",
     width: Annotated[str | None, Width] = None,
     landmarks: Annotated[int | None, LandmarkCount] = None,
     columns: Annotated[str | None, common.COLUMNS] = None,
@@ -169,6 +175,7 @@ def command(
             ("Channels", describe.channels(detector)),
             ("Precision", describe.precision(detector)),
             ("Sampling", describe.sampling(detector)),
+            *describe.rehearsal(detector),
             ("Seed", str(detector.seed_)),
             *(("Note", note) for note in notes),
         ],
@@ -228,8 +235,10 @@ def _must_be_unused(file: Path) -> None:
         )
 
 
-def _statistic(name: StatisticName, widths: list[float] | None, landmarks: int | None) -> Statistic:
-    if name == "mmd":
+def _statistic(name: StatisticName, widths: list[float] | None, landmarks: int | None) -> Statistic | None:
+    if name == "auto" and widths is None and landmarks is None:
+        return None
+    if name in ("auto", "mmd"):
         approximation = None if landmarks is None else Landmarks(landmarks)
         return MMD(None if widths is None else Gaussian(width=widths), approximation)
     if landmarks is not None:
@@ -241,15 +250,15 @@ def _statistic(name: StatisticName, widths: list[float] | None, landmarks: int |
             raise InputError(f"--width {widths}: lsdd takes one width. Give one, or --statistic mmd.")
         return LSDD() if widths is None else LSDD(width=widths[0])
     if widths is not None:
-        raise InputError("--width is for mmd and lsdd; means have no kernel. Leave it out.")
-    return MeanShift()
+        raise InputError("--width is for mmd and lsdd; the others have no kernel. Leave it out.")
+    return MeanShift() if name == "mean" else Views()
 
 
 def _notes(detector: Detector, count: int) -> Iterator[str]:
     """What the user should know about this reference."""
     widest, kept = detector.windows_[-1], len(detector.reference_)
     if kept < count:
-        what = "landmarks" if isinstance(detector.statistic, MMD) else "centres"
+        what = "centres" if isinstance(detector.statistic, LSDD) else "landmarks"
         yield f"{count - kept:,} of {count:,} rows are {what}, and no longer part of the reference"
     if count < _wanted(widest):
         yield (

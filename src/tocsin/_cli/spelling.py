@@ -37,7 +37,16 @@ FLAGS = {
 }
 """By the name of the option, after that of its class if it has one."""
 
-WORDS = {"": "", "Blocks()": "blocks", "Independent()": "independent", "Landmarks(...)": ""}
+WORDS = {
+    "": "",
+    "Blocks()": "blocks",
+    "Independent()": "independent",
+    "LSDD()": "lsdd",
+    "Landmarks(...)": "",
+    "MMD()": "mmd",
+    "MeanShift()": "mean",
+    "Views()": "views",
+}
 """For values that are objects in Python, and for none."""
 
 NUMBER = re.compile(r"[-+.\de]+")

@@ -25,7 +25,7 @@ from tocsin._cli.outbox import MOST, Outbox
 from tocsin._cli.places import printed
 from tocsin._common.wording import counted, rounded
 from tocsin._explain.result import Explanation
-from tocsin._report.gathering import EXPLAINED_IN_SERIES, closeness
+from tocsin._report.gathering import EXPLAINED_IN_SERIES
 from tocsin._state.outcomes import Outcome, Outcomes
 
 
@@ -33,6 +33,7 @@ from tocsin._state.outcomes import Outcome, Outcomes
 class Report:
     """What was seen of a stream, and everyone who is to know of it.
 
+    apart: rows within which an alarm follows the one before in the same series.
     before: rows of the stream that earlier watches took in.  keep: is called with each alarm in the outbox, before it
     is told.  last_alarm: its row.  in_series: alarms that followed each other closely, up to that one.
     unheard: whether whoever read standard output has left.
@@ -41,6 +42,7 @@ class Report:
     detector: str
     stream: str
     ert: float
+    apart: float
     out: Console
     quiet: bool
     as_json: bool
@@ -78,7 +80,7 @@ class Report:
     def alarm(self, outcome: Outcome, run: int, explain: Callable[[], Explanation]) -> None:
         """The latest row rang; run: how many runs came before."""
         row = self.row
-        close = self.alarms > 0 and row - self.last_alarm <= closeness(self.ert)
+        close = self.alarms > 0 and row - self.last_alarm <= self.apart
         self.alarms += 1
         self.last_alarm, self.in_series = row, self.in_series + 1 if close else 1
         before = row - outcome.time  # of this stream, when the run began
@@ -188,8 +190,9 @@ class Report:
         if self.in_series > 1 and explanation.began.low <= before + 1:
             when = "goes on since the alarm before"
         names = describe.changed(explanation)
+        left = describe.left(explanation)
         if names:
-            return f"The change {when}, in {names}."
+            return f"The change {when}, in {names}.{f' {left}' if left else ''}"
         return f"The change {when}{'; no single column stands out' * (len(explanation.columns) > 1)}."
 
     def summary(self, *, interrupted: bool, saved_to: Path | None, bad_rows: int, kept_in: str | None) -> None:

@@ -24,6 +24,7 @@ from tocsin._cli.stopping import Stopper, stopper
 from tocsin._cli.telling import Report
 from tocsin._common.errors import InputError, TocsinError
 from tocsin._detector.detector import Detector
+from tocsin._report.gathering import apart
 
 RANG = 1
 """Exit status when there was an alarm."""
@@ -164,7 +165,7 @@ def command(
             # The watch before ended at an alarm (--once); a new run follows an alarm.
             detector.reset()
         source, ert = reading.source_name(stream), detector.calibration_.ert
-        report = Report(str(file), source, ert, common.console(), quiet=quiet, as_json=as_json)
+        report = Report(str(file), source, ert, apart(detector), common.console(), quiet=quiet, as_json=as_json)
         arriving = follow or (stream == reading.STANDARD_INPUT and sys.stdin is not None and not sys.stdin.isatty())
         view = _view(report, live, arriving=arriving)
         bad = BadRows(policy, source, report.tell)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 
 LONGEST = 40
 """Characters of a value that a message shows."""
@@ -50,6 +51,16 @@ def called(column: str) -> str:
     ('flow', 'column 2')
     """
     return f"column {column}" if column.isdigit() else column
+
+
+def listed(items: Iterable[object]) -> str:
+    """Items in a sentence.
+
+    >>> listed([8, 25, 100])
+    '8, 25 and 100'
+    """
+    words = [str(item) for item in items]
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
 
 
 def few(number: float) -> str:

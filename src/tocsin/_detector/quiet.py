@@ -11,9 +11,10 @@ import numpy as np
 from scipy import special
 
 from tocsin._calibration.result import LEVEL, Calibration, Thresholds
-from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin._detector.base import altered
 from tocsin._detector.detector import Watcher
+from tocsin._state.outcomes import Outcomes
 
 C = TypeVar("C", bound=Thresholds)
 
@@ -29,7 +30,8 @@ class QuietRun:
     """What a detector did on a stream on which nothing changed.
 
     ert: the run time that its thresholds are set for.  interval: where its true run time may be; None if not known.
-    tests: how many it made.  times: those at which it rang, counted from 1; a new run followed each.
+    tests: how many it made; where runs begin silent, observations.
+    times: those at which it rang, counted from 1; a new run followed each.
     """
 
     ert: float
@@ -102,18 +104,27 @@ def geometric_quantiles(levels: Float64Array, ert: float) -> Float64Array:
     return np.asarray(np.maximum(np.ceil(np.log1p(-levels) / math.log1p(-1 / ert)), 1.0))
 
 
+def promised(limits: Thresholds, outcomes: Outcomes) -> BoolArray:
+    """Which of these observations an expected run time counts: those that were tested, or all.
+
+    Where a detector was rehearsed, its null streams counted the silence at the beginning of every run.
+    """
+    if isinstance(limits, Calibration) and limits.rehearsal is not None:
+        return np.ones(len(outcomes), bool)
+    return np.isfinite(outcomes.statistic)
+
+
 def run_quietly(detector: Watcher[C], blocks: Iterable[object]) -> QuietRun:
     """Run a copy of a detector over blocks of a quiet stream, starting anew after each alarm."""
     detector = altered(detector, resets=True)
     detector.reset()
-    tests, times = 0, []
+    limits, made, tests, times = detector.calibration_, 0, 0, []
     for block in blocks:
         outcomes = detector.update_many(block)
-        tested = np.isfinite(outcomes.statistic)
-        times.append(tests + np.cumsum(tested)[outcomes.alarm])
-        tests += int(tested.sum())
-    calibration = detector.calibration_
-    nominal, interval = calibration.ert, None
-    if isinstance(calibration, Calibration):
-        nominal, interval = calibration.nominal, calibration.interval()
-    return QuietRun(nominal, interval, tests, np.concatenate([np.empty(0, np.int64), *times]))
+        counts = promised(limits, outcomes)
+        times.append(tests + np.cumsum(counts)[outcomes.alarm])
+        made, tests = made + int(np.isfinite(outcomes.statistic).sum()), tests + int(counts.sum())
+    nominal, interval = limits.ert, None
+    if isinstance(limits, Calibration):
+        nominal, interval = limits.nominal, limits.interval()
+    return QuietRun(nominal, interval, tests if made else 0, np.concatenate([np.empty(0, np.int64), *times]))

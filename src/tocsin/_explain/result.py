@@ -40,8 +40,9 @@ class Began:
 class Moved:
     """A column, and its part in the alarm.
 
-    contribution: to the statistic; those of all columns add up to it.
-    usual: where nine in ten of its contributions to false alarms are.
+    contribution: to the statistic; those of all columns add up to it. Of columns that are heard one by one, how loud
+        the loudest channel of this one was; the loudest of all is the statistic.
+    usual: where nine in ten of its contributions to false alarms are; of columns heard one by one, up to the threshold.
     p_value: how likely it is that any column stands out as much in a false alarm.
     changed: whether that is unlikely enough to say that this column changed.
     how: 'higher', 'lower', 'wider' or 'narrower', of numbers; 'missing more often' or 'missing less often'; or nothing.
@@ -113,6 +114,11 @@ class Explanation:
     beyond: tuple[str, ...] = ()
 
     @property
+    def one_by_one(self) -> bool:
+        """Whether columns were heard one by one, in views, and each was compared with the threshold."""
+        return self.outcome.channel is not None and self.outcome.channel.view is not None
+
+    @property
     def changed(self) -> tuple[Moved, ...]:
         """The columns that are said to have changed."""
         return tuple(column for column in self.columns if column.changed)
@@ -182,10 +188,14 @@ class Explanation:
         shown = self.changed[:MOST_COLUMNS]
         width = max(len(called(column.name)) for column in shown)
         more = len(self.changed) - len(shown)
-        if self.rate == 1:
+        if self.one_by_one:
+            how = max(len(column.how) for column in shown)
             return [
-                "Heard in (as the loudest column of a false alarm would be):",
-                *(f"  {called(own.name):<{width}}  {own.how}   {own.before} -> {own.after}" for own in shown),
+                "Heard in (each column by itself; a false alarm is heard in one at least):",
+                *(
+                    f"  {called(column.name):<{width}}  {column.how:<{how}}   {column.before} -> {column.after}"
+                    for column in shown
+                ),
                 *([f"  and {more} more"] if more else []),
             ]
         return [

@@ -48,7 +48,7 @@ def draw_explanation(
         onset_panel(upper.subplots(), explanation)
         left, right = lower.subplots(1, 2, width_ratios=(1, 1), sharey=True)
         contributions_panel(left, explanation, most=most)
-        _words_panel(right, _first(explanation, most))
+        _words_panel(right, explanation, _first(explanation, most))
 
 
 def onset_panel(axes: Axes, explanation: Explanation) -> None:
@@ -81,14 +81,15 @@ def contributions_panel(axes: Axes, explanation: Explanation, *, most: int = MOS
     low, high = zip(*(column.usual for column in columns), strict=True)
     axes.barh(
         places, [b - a for a, b in zip(low, high, strict=True)], left=low, height=0.78, color=figures.ink(), alpha=0.18,
-        label="usual at false alarms",
+        label="up to the threshold" if explanation.one_by_one else "usual at false alarms",
     )  # fmt: skip
     for changed, colour, label in ((True, "C1", "changed"), (False, "C0", "others")):
         own = [place for place in places if columns[place].changed == changed]
         if own:
             axes.barh(own, [columns[place].contribution for place in own], height=0.4, color=colour, label=label)
     axes.axvline(0, color=figures.ink(), linewidth=0.6)
-    axes.set(ylim=(len(columns) - 0.5, -0.5), xlabel=f"contribution to {explanation.measure or 'the statistic'}")
+    part = "loudness" if explanation.one_by_one else f"contribution to {explanation.measure or 'the statistic'}"
+    axes.set(ylim=(len(columns) - 0.5, -0.5), xlabel=part)
     axes.set_yticks(list(places), [cut(column.name, LONGEST_NAME) for column in columns], parse_math=False)
     axes.use_sticky_edges = False
     axes.margins(x=0.04)
@@ -99,12 +100,16 @@ def contributions_panel(axes: Axes, explanation: Explanation, *, most: int = MOS
     )
 
 
-def _words_panel(axes: Axes, columns: tuple[Moved, ...]) -> None:
-    """What the values were like, beside each bar."""
+def _words_panel(axes: Axes, explanation: Explanation, columns: tuple[Moved, ...]) -> None:
+    """What the values were like, beside each bar; and what was heard of columns one by one."""
     axes.set_axis_off()
-    axes.text(0.0, 1.02, "before → after", transform=axes.transAxes, fontsize=7, va="bottom", weight="bold")
+    head = "heard: before → after" if explanation.one_by_one else "before → after"
+    axes.text(0.0, 1.02, head, transform=axes.transAxes, fontsize=7, va="bottom", weight="bold")
     for place, column in enumerate(columns):
         told = f"{column.before}\n→ {column.after}"
+        if explanation.one_by_one and column.changed:
+            left = ", beyond all of the reference" if column.name in explanation.beyond else ""
+            told = f"{column.how}{left}:\n{told}"
         lines = [cut(line, LONGEST_WORDS) for line in told.splitlines()]
         axes.text(
             0.0, place, "\n".join(lines), va="center", fontsize=7, linespacing=1.1, parse_math=False,

@@ -10,7 +10,7 @@ from tocsin._plots.envelope import envelope
 from tocsin._plots.samples import cut
 from tocsin._report.charts import path_chart
 from tocsin._report.explained import LONGEST_NAME, explained
-from tocsin._report.gathering import MOST_EXPLAINED, Alarm, Gathered, Series, closeness
+from tocsin._report.gathering import MOST_EXPLAINED, Alarm, Gathered, Series, apart
 from tocsin._report.html import Markup, join, table, tag
 from tocsin._report.words import count, times
 
@@ -24,7 +24,7 @@ def alarm_section(seen: Gathered) -> Markup:
         return tag("p", "None.", class_="card")
     told = [series for series in seen.series if series.alarms]
     rest = [series for series in seen.series if not series.alarms]
-    close = count(math.floor(closeness(seen.detector.calibration_.ert)))
+    close = count(math.floor(apart(seen.detector)))
     note = (
         tag(
             "p",
@@ -44,7 +44,8 @@ def _overview(told: list[Series]) -> Markup:
     for series in sorted(told, key=Series.strength, reverse=True):
         first = series.alarms[0]
         where = f"{series.first:,}" if series.count == 1 else f"{series.first:,} to {series.last:,}"
-        changed = [column.name for column in first.explanation.changed]
+        why = first.explanation
+        changed = [f"{own.name} ({own.how})" if why.one_by_one else own.name for own in why.changed]
         rows.append(
             [
                 tag("a", where, href=f"#alarm-{first.number}"),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 from tocsin._calibration.dependence import SIGNIFICANT
 from tocsin._calibration.result import LEVEL
-from tocsin._common.wording import counted, rounded
+from tocsin._common.wording import counted, listed, rounded
 from tocsin._detector.detector import Detector
+from tocsin._report import rehearsed
 
 
 def facts(detector: Detector) -> Iterator[tuple[str, str]]:
@@ -22,7 +23,7 @@ def facts(detector: Detector) -> Iterator[tuple[str, str]]:
     yield "Thresholds", thresholds(detector)
     yield "Calibration", method(detector)
     yield "Sampling", sampling(detector)
-    yield "Start", detector.start
+    yield "Start", start(detector)
     yield "Seed", str(detector.seed_)
 
 
@@ -35,10 +36,12 @@ def promise(detector: Detector) -> str:
             f"none: a single test rings once in {ert}, but tests depend on each other, so false alarms are rarer than "
             "that, and not at a constant rate"
         )
-    cold = "" if detector.start == "warm" else f", from observation {detector.windows_[-1]} of a run on (a cold start)"
     average = "on average over reference sets"
     if calibration.guarantee is not None:
         average = f"or more, with a probability of {calibration.guarantee:.3g} over reference sets"
+    if calibration.rehearsal is not None:
+        return f"when nothing changes, one false alarm in {ert} observations {average}; {rehearsed.silence(detector)}"
+    cold = "" if detector.start == "warm" else f", from observation {detector.windows_[-1]} of a run on (a cold start)"
     return f"when nothing changes, one false alarm in {ert} observations {average}, at a constant rate{cold}"
 
 
@@ -61,17 +64,23 @@ def precision(detector: Detector, error: str = "error") -> str:
         return f"{text}; {rounded(more)} more reference rows would halve it"
     if calibration.errors.tail > calibration.errors.simulation:
         return f"{text}; it is wide because so rare an alarm is extrapolated"
+    if calibration.rehearsal is not None:
+        return f"{text}; a longer reference would narrow it"
     return f"{text}; a smaller {error} would narrow it"
 
 
 def causes(detector: Detector) -> str | None:
     """What makes the interval as wide as it is."""
-    errors = detector.calibration_.errors
+    calibration = detector.calibration_
+    errors = calibration.errors
     if errors is None:
         return None
+    law, reference = "the law behind a finite reference", "the gap between reference and stream"
+    if calibration.rehearsal is not None:
+        law, reference = "how much simulated references differ from each other", "what simulation did not foresee"
     parts = [
-        ("the law behind a finite reference", errors.law),
-        ("the gap between reference and stream", errors.reference),
+        (law, errors.law),
+        (reference, errors.reference),
         ("the simulation", errors.simulation),
         ("the extrapolation", errors.tail),
     ]
@@ -86,6 +95,8 @@ def windows(detector: Detector) -> str:
 
 def channels(detector: Detector) -> str:
     """How many channels, and what they are."""
+    if detector.calibration_.rehearsal is not None:
+        return rehearsed.channels(detector)
     parts = []
     for statistic in dict.fromkeys(channel.statistic for channel in detector.channels_):
         own = [channel for channel in detector.channels_ if channel.statistic == statistic]
@@ -114,6 +125,7 @@ def method(detector: Detector) -> str:
         "bootstrap": f"each against one of {calibration.copies:,} bootstrap references",
         "direct": "each against the reference itself, whose values repeat",
         "split": "each against the reference rows that it leaves out (split references)",
+        "worlds": "each after a reference of its own, simulated too, that was rehearsed on as the real one was",
     }[calibration.references]
     tests = counted(calibration.tests, "test")
     extrapolated = ""
@@ -129,12 +141,29 @@ def sampling(detector: Detector) -> str:
     """How null streams were drawn, and whether the reference's order matters."""
     calibration = detector.calibration_
     drawn = "independent rows"
-    if calibration.block > 1:
+    if calibration.rehearsal is not None:
+        drawn = rehearsed.DRAWN
+    elif calibration.block > 1:
         drawn = f"blocks of {calibration.block:,} rows (guard {calibration.guard:,})"
     if calibration.dependence is None:
         return f"{drawn}; whether rows depend on each other was not tested"
     found = "rows depend on those before them" if calibration.dependence <= SIGNIFICANT else "no dependence found"
     return f"{drawn}; {found} (p = {calibration.dependence:.2g})"
+
+
+def rehearsal(detector: Detector) -> Iterator[tuple[str, str]]:
+    """What rehearsing on the reference showed, and what it says cannot be promised; nothing where there was none."""
+    found = detector.calibration_.rehearsal
+    if found is not None:
+        text = str(found).removeprefix("rehearsed ")
+        yield "Rehearsal", f"{text}; {found.allowance}" if found.allowance else text
+        if found.wanders:
+            yield "Wandering", found.wanders
+
+
+def start(detector: Detector) -> str:
+    """What the first observations of a run meet."""
+    return detector.start if detector.calibration_.rehearsal is None else rehearsed.silence(detector)
 
 
 def run_time(nominal: float, ert: float) -> str:
@@ -149,13 +178,3 @@ def count(number: float) -> str:
     '12,345'
     """
     return f"{number:,.10g}"
-
-
-def listed(items: Iterable[object]) -> str:
-    """Items in a sentence.
-
-    >>> listed([8, 25, 100])
-    '8, 25 and 100'
-    """
-    words = [str(item) for item in items]
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tocsin._common.wording import counted
+from tocsin._common.wording import counted, listed
 from tocsin._explain.result import MOST_COLUMNS, MOST_EXAMPLES, Example, Explanation, Moved
 from tocsin._plots.samples import cut
 from tocsin._report.charts import comparison, contribution
@@ -28,7 +28,10 @@ def _columns(why: Explanation) -> Markup | None:
     if not why.columns:
         return None
     rest = [column for column in why.columns if not column.changed]
-    if why.changed:
+    if why.one_by_one:
+        told = "Columns are heard one by one; these were louder than the threshold. A false alarm is heard in one at least."
+        shown, hidden = list(why.changed), rest
+    elif why.changed:
         told = f"Named as changed; some column is so named in at most {why.rate:.0%} of false alarms."
         shown, hidden = list(why.changed), rest
     else:
@@ -38,15 +41,25 @@ def _columns(why: Explanation) -> Markup | None:
     return join(
         tag("h4", "What changed"),
         tag("p", told),
+        _beyond(why),
         _column_table(shown, scale, why),
         tag(
             "details",
-            tag("summary", f"The other {others}, of which nothing can be said"),
+            tag("summary", f"The other {others}, {'quieter' if why.one_by_one else 'of which nothing can be said'}"),
             _column_table(hidden, scale, why),
         )
         if hidden
         else None,
     )
+
+
+def _beyond(why: Explanation) -> Markup | None:
+    if not why.beyond:
+        return None
+    names = [cut(name, LONGEST_NAME) for name in why.beyond]
+    more = len(names) - MOST_COLUMNS
+    shown = listed([*names[:MOST_COLUMNS], f"{more:,} more"] if more > 0 else names)
+    return tag("p", tag("b", "Beyond all that the reference has: "), f"{shown}.")
 
 
 def _scale(columns: tuple[Moved, ...]) -> tuple[float, float]:
@@ -72,8 +85,11 @@ def _column_table(columns: list[Moved], scale: tuple[float, float], why: Explana
         for column in columns[:MOST_ROWS]
     ]
     more = f" {len(columns) - MOST_ROWS:,} more are not shown." if len(columns) > MOST_ROWS else None
-    head: list[object] = ["Column", f"Contribution to {why.measure or 'the statistic'}", "", "Before", "Since"]
-    return join(table(head, rows, "columns"), tag("p", "Grey: usual at false alarms.", more, class_="key"))
+    part, grey = f"Contribution to {why.measure or 'the statistic'}", "Grey: usual at false alarms."
+    if why.one_by_one:
+        part, grey = "Loudness", "Grey: up to the threshold."
+    head: list[object] = ["Column", part, "", "Before", "Since"]
+    return join(table(head, rows, "columns"), tag("p", grey, more, class_="key"))
 
 
 def _comparisons(alarm: Alarm) -> Markup | None:

@@ -12,6 +12,7 @@ from tocsin._data.intake import Tabular
 from tocsin._data.representations.batches import count_of, piece_of
 from tocsin._data.tables import Table, Values
 from tocsin._detector.detector import Detector
+from tocsin._detector.quiet import promised
 from tocsin._explain.result import Explanation
 from tocsin._plots.envelope import Envelope
 from tocsin._plots.samples import Bars, Histogram, compared, values_in
@@ -123,7 +124,7 @@ class Gathered:
 
     def _saw(self, outcomes: Outcomes) -> None:
         self.rows += len(outcomes)
-        self.tests += int(np.isfinite(outcomes.statistic).sum())
+        self.tests += int(promised(self.detector.calibration_, outcomes).sum())
         self.statistic.add(outcomes.statistic)
         self.threshold.add(outcomes.threshold)
         shown = CLOSE_UP * self.detector.windows_[-1]
@@ -137,7 +138,7 @@ class Gathered:
         if outcome.rarity > self.rarest:
             self.rarest, self.rarest_row = outcome.rarity, self.rows
         series = self._latest_series
-        if series is None or self.rows - series.last > closeness(self.detector.calibration_.ert):
+        if series is None or self.rows - series.last > apart(self.detector):
             series = self._latest_series = Series(self.rows, self.rows)
         else:
             self.close += 1
@@ -187,6 +188,13 @@ class Gathered:
         return found
 
 
+def apart(detector: Detector) -> float:
+    """Rows within which an alarm follows the one before in the same series: close, once its run may ring at all."""
+    calibration = detector.calibration_
+    silent = 0 if calibration.rehearsal is None else detector.windows_[-1]
+    return silent + closeness(calibration.ert)
+
+
 def closeness(ert: float) -> float:
-    """Rows within which an alarm follows the one before in the same series."""
+    """Rows that are few beside an expected run time."""
     return max(ert / SERIES, 1.0)

@@ -15,6 +15,7 @@ from tocsin._plots.path import decades
 from tocsin._plots.samples import cut
 from tocsin._report.alarms import spans
 from tocsin._report.charts import interval, path_chart
+from tocsin._report.describing import rehearsal
 from tocsin._report.gathering import MOST_MARKS, Gathered
 from tocsin._report.html import Markup, data, join, table, tag
 from tocsin._report.quality import Seen
@@ -70,6 +71,7 @@ def promise_section(seen: Gathered, promise: str, precision: str, causes: str | 
         chart,
         tag("p", _sentence(precision)),
         tag("p", _sentence(causes), class_="quiet-text") if causes else None,
+        *(tag("p", tag("b", f"{name}: "), f"{text}.") for name, text in rehearsal(seen.detector)),
     )
 
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 from scipy import special
 
 from tocsin._common.wording import counted, few, rounded
-from tocsin._report.gathering import Gathered, closeness
+from tocsin._report.gathering import Gathered, apart, closeness
 
 HARDLY, SELDOM = 0.01, 0.1
 """Probability of what is hardly chance, and of what chance does so seldom that this is said."""
@@ -147,7 +147,7 @@ def _reasons(seen: Gathered, low: float, chances: Chances) -> str:
     strongest = ""
     parts = [f"gives {_or_more(seen.alarms)} with a probability of {chance(chances.many)}"]
     if chances.close < SELDOM:
-        near = counted(math.floor(closeness(calibration.ert)), "observation")
+        near = counted(math.floor(apart(seen.detector)), "observation")
         parts.append(f"{seen.close:,} within {near} of the one before with {chance(chances.close)}")
     if seen.rarest > 0:
         strongest = (

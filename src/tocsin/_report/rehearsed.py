@@ -1,0 +1,30 @@
+"""A detector of views in words: what it hears, and of what its thresholds were made."""
+
+from __future__ import annotations
+
+from tocsin._common.wording import counted, listed
+from tocsin._detector.detector import Detector
+
+DRAWN = "simulated streams, each column made of its last rows and of what these left unforeseen in the reference"
+"""How null streams are made where they are not drawn from the reference."""
+
+
+def channels(detector: Detector) -> str:
+    """How many channels, and what they are: not one by one, since there are many."""
+    own = detector.channels_
+    views = list(dict.fromkeys(str(channel.view) for channel in own))
+    heard = len(dict.fromkeys(channel.column for channel in own))
+    names = detector.intake_.names
+    what = counted(heard, "column")
+    if not {channel.column for channel in own} & set(names):
+        what = f"{counted(heard, 'principal direction')} of {counted(len(names), 'column')}"
+    spread = list(dict.fromkeys(str(channel.view) for channel in own if channel.statistic == "spread"))
+    return (
+        f"{len(own):,}: {counted(len(views), 'view')} of {what} ({listed(views)}), means over "
+        f"{listed(detector.windows_)} observations, and spreads ({listed(spread)}) over {detector.windows_[-1]}"
+    )
+
+
+def silence(detector: Detector) -> str:
+    """Where it does not test: until its windows hold rows of that run alone."""
+    return f"each run is silent for its first {counted(detector.windows_[-1], 'observation')}"
