@@ -21,7 +21,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from tocsin import DependenceWarning, Detector, __version__
+from tocsin import Blocks, Detector, __version__
 from tocsin._cli import app
 from tocsin._cli.stopping import Stopper, stopper
 from tocsin._compute.arrays import Float64Array
@@ -288,7 +288,8 @@ def test_samplers_by_name(tmp_path: Path) -> None:
     """'auto' looks at the rows and says what it saw, in the words of the command line; the others do as they say."""
     rows = csv(remembering(1000, 0))
     auto, blocks, single = (
-        fit_facts(tmp_path, "--sampler", name, stdin=rows) for name in ("auto", "blocks", "independent")
+        fit_facts(tmp_path, "--statistic", "mmd", "--sampler", name, stdin=rows)
+        for name in ("auto", "blocks", "independent")
     )
     assert auto["block"] == blocks["block"] > 1
     assert auto["thresholds"] == blocks["thresholds"]
@@ -307,13 +308,15 @@ def test_groups_are_a_column_that_is_not_watched(tmp_path: Path) -> None:
     """Wherever it stands, and whether or not other columns are chosen."""
     rows, run = remembering(1000, 0), np.repeat(np.arange(10), 100)
     lines = ["run,x,y", *(f"{g},{x!r},{y!r}" for g, (x, y) in zip(run, rows.tolist(), strict=True))]
-    facts = fit_facts(tmp_path, "--groups", "run", stdin="\n".join([*lines, ""]))
+    facts = fit_facts(tmp_path, "--groups", "run", "--sampler", "blocks", stdin="\n".join([*lines, ""]))
     assert facts["names"] == ["x", "y"]
     saved = Detector.load(tmp_path / "d.tocsin")
-    with pytest.warns(DependenceWarning):
-        expected = Detector(200, window=5, paths=2000, seed=1).fit([{"x": x, "y": y} for x, y in rows], groups=run)
+    table, blocks = [{"x": x, "y": y} for x, y in rows], Blocks()
+    expected = Detector(200, window=5, sampler=blocks, paths=2000, seed=1).fit(table, groups=run)
     np.testing.assert_array_equal(saved.thresholds_, expected.thresholds_)
-    chosen = fit_facts(tmp_path, "--groups", "run", "--columns", "y", stdin="\n".join([*lines, ""]))
+    chosen = fit_facts(
+        tmp_path, "--groups", "run", "--columns", "y", "--sampler", "blocks", stdin="\n".join([*lines, ""])
+    )
     assert chosen["names"] == ["y"]
     # Its number, and one feature for values that are newly missing.
     assert Detector.load(tmp_path / "d.tocsin").reference_.shape == (1000, 2)

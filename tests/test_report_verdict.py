@@ -23,7 +23,7 @@ def seen_alarms(
     columns: tuple[list[str], ...] = (),
 ) -> Any:
     """What a verdict looks at, with alarms at these tests, and columns of which this is told."""
-    calibration = SimpleNamespace(mode=mode, nominal=1000.0, ert=1000.0, interval=lambda: interval)
+    calibration = SimpleNamespace(mode=mode, nominal=1000.0, ert=1000.0, interval=lambda: interval, rehearsal=None)
     close = sum(second - first <= 1000 / gathering.SERIES for first, second in pairwise(rang))
     return SimpleNamespace(
         detector=SimpleNamespace(calibration_=calibration), rows=tests, tests=tests, alarms=len(rang), close=close,

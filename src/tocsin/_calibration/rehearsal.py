@@ -138,8 +138,8 @@ class Rehearsal:
         levels, they, do = ("level", "it", "does") if one else ("levels", "they", "do")
         return (
             f"the {levels} of {self._names} {self._go} on over the whole reference, as far as that tells: how far "
-            f"{they} will go cannot be promised. What {they} {do} from row to row, and in the short run, is watched and "
-            "promised as that of other columns"
+            f"{they} will go cannot be promised. What {they} {do} from row to row, and in the short run, is watched "
+            "and promised as that of other columns"
         )
 
     @property

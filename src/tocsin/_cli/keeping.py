@@ -61,6 +61,17 @@ PLACE = Record(
 
 ANY_NUMBER = Number(-math.inf, math.inf, nan=True)
 
+CHANNEL = Record(
+    {
+        "statistic": text,
+        "window": Maybe(Whole()),
+        "width": Maybe(ANY_NUMBER),
+        "view": Maybe(text),
+        "column": Maybe(text),
+    },
+    optional=frozenset({"view", "column"}),
+)
+
 ALARM = Record(
     {
         "event": Choice(("alarm",)),
@@ -73,7 +84,7 @@ ALARM = Record(
         "statistic": ANY_NUMBER,
         "threshold": ANY_NUMBER,
         "rarity": Maybe(ANY_NUMBER),
-        "channel": Maybe(Record({"statistic": text, "window": Maybe(Whole()), "width": Maybe(ANY_NUMBER)})),
+        "channel": Maybe(CHANNEL),
         "text": text,
         "explanation": plain,
     },

@@ -13,10 +13,10 @@ from typing import Any, ClassVar, Generic, Self, TypeVar
 import numpy as np
 
 from tocsin import _compute as compute
-from tocsin._calibration.result import Thresholds, sealed
+from tocsin._calibration.result import Calibration, Thresholds, sealed
 from tocsin._common.errors import InputError, NotFittedError
 from tocsin._common.wording import counted
-from tocsin._compute.arrays import Float64Array, read_only
+from tocsin._compute.arrays import BoolArray, Float64Array, read_only
 from tocsin._data import validation
 from tocsin._data.foreign import is_on_gpu
 from tocsin._data.intake import Intake, Rows
@@ -24,7 +24,7 @@ from tocsin._detector import checking, checking_runs, storage
 from tocsin._detector.schema import Each, Record, Rule, anything
 from tocsin._detector.sizes import Sizes
 from tocsin._state.fitted import C, Fitted
-from tocsin._state.outcomes import Outcome
+from tocsin._state.outcomes import Outcome, Outcomes
 from tocsin._state.run import Run
 from tocsin._statistics.base import Channel, Live, Parts, Points
 from tocsin._statistics.family import LiveFamily
@@ -237,6 +237,16 @@ class DetectorBase(Generic[C]):
     def _restore(self, parts: list[Parts], windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
         """The live statistics that `parts` describes."""
         raise NotImplementedError
+
+
+def promised(limits: Thresholds, outcomes: Outcomes) -> BoolArray:
+    """Which of these observations an expected run time counts: those that were tested, or all.
+
+    Where a detector was rehearsed, its null streams counted the silence at the beginning of every run.
+    """
+    if isinstance(limits, Calibration) and limits.rehearsal is not None:
+        return np.ones(len(outcomes), bool)
+    return np.isfinite(outcomes.statistic)
 
 
 def _alike(value: object, default: object) -> bool:

@@ -11,10 +11,9 @@ import numpy as np
 from scipy import special
 
 from tocsin._calibration.result import LEVEL, Calibration, Thresholds
-from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
-from tocsin._detector.base import altered
+from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._detector.base import altered, promised
 from tocsin._detector.detector import Watcher
-from tocsin._state.outcomes import Outcomes
 
 C = TypeVar("C", bound=Thresholds)
 
@@ -102,16 +101,6 @@ class QuietRun:
 def geometric_quantiles(levels: Float64Array, ert: float) -> Float64Array:
     """Run lengths that a geometric law with this mean stays at or below with these probabilities."""
     return np.asarray(np.maximum(np.ceil(np.log1p(-levels) / math.log1p(-1 / ert)), 1.0))
-
-
-def promised(limits: Thresholds, outcomes: Outcomes) -> BoolArray:
-    """Which of these observations an expected run time counts: those that were tested, or all.
-
-    Where a detector was rehearsed, its null streams counted the silence at the beginning of every run.
-    """
-    if isinstance(limits, Calibration) and limits.rehearsal is not None:
-        return np.ones(len(outcomes), bool)
-    return np.isfinite(outcomes.statistic)
 
 
 def run_quietly(detector: Watcher[C], blocks: Iterable[object]) -> QuietRun:

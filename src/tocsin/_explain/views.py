@@ -9,6 +9,8 @@ import numpy as np
 
 from tocsin._calibration.result import Calibration
 from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._data.intake import Tabular
+from tocsin._data.tables.column import NUMERIC
 from tocsin._explain.kernel import gaussian, median_width
 from tocsin._explain.onset import Onset, find_onset
 from tocsin._explain.words import Words
@@ -83,7 +85,7 @@ class Hearing:
     def how(self, k: int) -> str:
         """What a channel heard, in words."""
         channel, off = self.live.channels[k], self._off(k)
-        sign = "higher" if off > 0 else "lower"
+        sign = self._direction(k)[0 if off > 0 else 1]
         if channel.statistic != MEAN:
             what = "changes" if channel.view == CHANGE else "what its past does not foretell"
             times = math.exp(off)
@@ -97,6 +99,20 @@ class Hearing:
         if channel.view == LEVEL:
             return sign
         return f"{sign} than shortly before"
+
+    def _direction(self, k: int) -> tuple[str, str]:
+        """What it is called when a channel's mean rises or falls; texts have others, either way."""
+        intake, model = self.fitted.intake, self.live.model
+        if not isinstance(intake, Tabular) or model.axes.size:
+            return "higher", "lower"
+        feature = int(model.chosen[k % model.width])
+        if feature in intake.columns.gaps:
+            return "missing more often", "missing less often"
+        owner = int(intake.owners[feature])
+        column, place = intake.columns.columns[owner], feature - int(np.flatnonzero(intake.owners == owner)[0])
+        if column.kind == "category" and column.corners and place < len(column.values):
+            return f"more often {column.values[place]}", f"less often {column.values[place]}"
+        return ("higher", "lower") if column.kind in NUMERIC else ("other values", "other values")
 
     def _off(self, k: int) -> float:
         """How far a channel is from its mean, in units of its view."""

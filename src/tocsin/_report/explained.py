@@ -29,7 +29,7 @@ def _columns(why: Explanation) -> Markup | None:
         return None
     rest = [column for column in why.columns if not column.changed]
     if why.one_by_one:
-        told = "Columns are heard one by one; these were louder than the threshold. A false alarm is heard in one at least."
+        told = "Columns are heard one by one; these were louder than the threshold, as in a false alarm one is too."
         shown, hidden = list(why.changed), rest
     elif why.changed:
         told = f"Named as changed; some column is so named in at most {why.rate:.0%} of false alarms."

@@ -11,8 +11,8 @@ from tocsin._compute.arrays import Float64Array
 from tocsin._data.intake import Tabular
 from tocsin._data.representations.batches import count_of, piece_of
 from tocsin._data.tables import Table, Values
+from tocsin._detector.base import promised
 from tocsin._detector.detector import Detector
-from tocsin._detector.quiet import promised
 from tocsin._explain.result import Explanation
 from tocsin._plots.envelope import Envelope
 from tocsin._plots.samples import Bars, Histogram, compared, values_in
