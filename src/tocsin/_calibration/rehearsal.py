@@ -16,7 +16,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from tocsin._common.wording import called, few, listed
+from tocsin._common.wording import called, counted, few, listed
 from tocsin._compute.arrays import BoolArray, Float64Array
 
 START, MOST_STRETCHES, FEWEST_STRETCHES, SHORTEST = 0.4, 8, 2, 3
@@ -100,15 +100,16 @@ class Rehearsal:
 
     def __str__(self) -> str:
         chance = f"{few(self.expected)} (give or take {few(self.spread)}) were expected"
+        rang = {1: "once", 2: "twice"}.get(self.passed, f"{self.passed:,} times")
         return (
             f"rehearsed on its last {self.rows:,} rows, each judged by those before it: at a level for once in "
-            f"{self.once_in:.0f} rows it would have rung {self.passed:,} times where {chance}, {self.agreement}"
+            f"{self.once_in:.0f} rows it would have rung {rang} where {chance}, {self.agreement}"
         )
 
     @property
     def in_short(self) -> str:
         """The same for those in a hurry."""
-        rang = f"rehearsed: {self.passed:,} alarms where {few(self.expected)} were expected"
+        rang = f"rehearsed: {counted(self.passed, 'alarm')} where {few(self.expected)} were expected"
         return f"{rang}; {self._names} {self._go} on" if self.wandering else rang
 
     @property

@@ -71,7 +71,8 @@ class Calibration(Thresholds):
     block: streams were drawn in contiguous blocks of this length; 1 for independent points.
     guard: points of the reference that are this close in time were not compared with each other.
     dependence: p-value of the test for serial dependence of the reference; None if it could not be made.
-    rehearsal: what rehearsing on the reference showed; None where null streams are drawn from it.
+    rehearsal: what rehearsing on the reference showed; None where null streams are drawn from it. With it, `paths` are
+        the references that were simulated beside it, `tests` the observations of the stream after each.
     """
 
     mode: Mode

@@ -54,7 +54,8 @@ class Watcher(DetectorBase[C]):
         """Take in one observation and test.
 
         After an alarm it is the first of a new run: time counts from 1 again, windows start anew with reference points
-        (or empty, after a cold start), and a change that stays is heard again. Not so with `reset_on_alarm=False`.
+        (or empty, after a cold start), and a change that stays is heard again. With `Views` the run goes on with the
+        windows of the one before, and is silent until they are its own. Not so with `reset_on_alarm=False`.
         Whatever goes wrong, or interrupts it, the observation is taken in or it is not: nothing is left half-way.
         """
         with self._held:
@@ -105,7 +106,10 @@ class Watcher(DetectorBase[C]):
             return outcomes
 
     def reset(self) -> None:
-        """Start a new run: forget recent observations and start the clock anew."""
+        """Start a new run: forget recent observations and start the clock anew.
+
+        `Views` remember what they have heard, and are silent until their windows hold observations of the new run.
+        """
         with self._held:
             self._run = self._begin(self._ready(), self._run)
 
@@ -116,6 +120,10 @@ class Detector(Watcher[Calibration]):
     False alarms come at a constant rate: the time to the next is geometric, whatever happened before. Its mean is `ert`
     on average over reference sets; that of this one detector lies in `calibration_.interval()`, nine times in ten.
 
+    Where the reference depends on its order, columns are watched one by one by `Views`, and their thresholds are
+    rehearsed on it: `calibration_.rehearsal` has what that showed, and which columns wander. False alarms then come
+    once in `ert` observations too, but not whatever happened before: every run is silent at first.
+
     Threads may share a detector: observations are taken in one at a time, and none is lost; in which order is up to the
     threads. Copies go their own ways.
 
@@ -124,14 +132,16 @@ class Detector(Watcher[Calibration]):
     ert
         Expected run time: observations between false alarms, on average over reference sets.
     statistic
-        `MMD()`, `LSDD()`, `MeanShift()`, `Custom(D)`, or a list of these to run together under one promise.
+        `MMD()`, `LSDD()`, `MeanShift()`, `Custom(D)`, or a list of these to run together under one promise; or
+        `Views()` alone. Default: `MMD()`, or `Views()` where a test finds that the reference depends on its order.
     window
         Recent observations to compare with the reference: a number, or several to run together. Default: 8, 25 and
         100, without those longer than a tenth of the reference (a wide window on a small reference loosens the
-        promise) or than three times `ert`.
+        promise) or than three times `ert`. Of views: 5 and 25, or less than that of references below 250 rows.
     sampler
-        How null streams are drawn from the reference. 'auto' (the default): `Independent()`, or `Blocks()` where a test
-        finds that the reference depends on its order.
+        How null streams are drawn from the reference. 'auto' (the default): `Independent()`, where no test finds that
+        the reference depends on its order. Where one does, `Views` make streams of their own, and for statistics that
+        were chosen it is `Blocks()`.
     guarantee
         A probability, such as 0.9: thresholds are set so that the true expected run time is `ert` or more with this
         probability over reference sets. None: it is `ert` on average over them.
@@ -152,7 +162,7 @@ class Detector(Watcher[Calibration]):
         comparison: its false alarms are rarer than promised, and not at a constant rate).
     start
         'warm': tests from the first observation on; windows begin with reference points. 'cold': the first test is
-        made when the widest window is full.
+        made when the widest window is full. `Views` are cold always.
     reset_on_alarm
         Whether the observation after an alarm begins a new run; false alarms then come at the promised rate. If not,
         the run goes on and rings as long as its windows show the change, until `reset`.
@@ -160,7 +170,8 @@ class Detector(Watcher[Calibration]):
         Monte Carlo error of the false alarm rate to calibrate to (relative; mode 'steady'). "auto": a third of what the
         reference's own finite size does to the rate, between 2.5 and 5 %, so that the interval is hardly wider for it.
     paths
-        Number of null streams to simulate, instead of as many as `error` asks for.
+        Number of null streams to simulate, instead of as many as `error` asks for; of `Views`, of references to
+        simulate with a stream each, of which they need few.
     seed
         Whole number for reproducible thresholds; None for a fresh one, kept in `seed_`.
     backend
@@ -246,7 +257,7 @@ class Detector(Watcher[Calibration]):
             are brought to one scale; those of an array are taken as they are.
         groups
             A label per observation where the reference is made of several recordings, or has gaps: consecutive
-            observations with the same label belong together, and blocks never cross from one to the next.
+            observations with the same label belong together, and neither blocks nor views cross from one to the next.
         workers
             Threads to use; all cores by default. Their number changes nothing in the result.
         cluster

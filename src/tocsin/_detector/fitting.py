@@ -366,12 +366,12 @@ def _chosen_views(calibration: Calibration) -> DependenceWarning:
         f"The reference depends on its order (p = {calibration.dependence:.3g}), so its columns are watched one by "
         "one, in the forms in which they are quiet (",
         Option("statistic", Code("Views()")),
-        f"), under a promise that was rehearsed on it: {calibration.quality}. If its order is not that in which it was "
+        f"), and the thresholds are rehearsed on it: {calibration.quality}. If its order is not that in which it was "
         "observed, shuffle it, or give ",
         Option("sampler", Code("Independent()")),
-        "; ",
+        ". If it is long, ",
         Option("sampler", Code("Blocks()")),
-        " compares all columns together, if the reference is long.",
+        " compares all columns together.",
     )
 
 

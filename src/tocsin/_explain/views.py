@@ -87,7 +87,7 @@ class Hearing:
         channel, off = self.live.channels[k], self._off(k)
         sign = self._direction(k)[0 if off > 0 else 1]
         if channel.statistic != MEAN:
-            what = "changes" if channel.view == CHANGE else "what its past does not foretell"
+            what = "changes" if channel.view == CHANGE else "prediction errors"
             times = math.exp(off)
             if times < STILL:
                 return f"{what} nearly ceased"
