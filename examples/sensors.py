@@ -27,14 +27,14 @@ def recording(count: int, *, wear: float) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["temperature", "across", "along"])
 
 
-# Five recordings of a healthy bearing. Blocks of the reference never cross from one recording to the next.
+# Five recordings of a healthy bearing. What a reading is compared with never comes from another recording.
 runs = [recording(1500, wear=0.0) for _ in range(5)]
 reference, groups = pd.concat(runs), np.repeat(np.arange(5), 1500)
 with warnings.catch_warnings(record=True) as told:
     warnings.simplefilter("always")
     detector = tocsin.Detector(ert=2000, seed=1).fit(reference, groups=groups)
 print(*(warning.message for warning in told), sep="\n")
-print(detector.calibration_.quality)
+print(detector.calibration_.rehearsal)
 
 outcomes = detector.update_many(recording(2000, wear=0.0))
 print(f"A healthy run of 2000: {outcomes.alarm.sum()} alarms")

@@ -16,6 +16,7 @@ pytestmark = pytest.mark.usefixtures("quick_fits")
 
 NAMES = [
     "time", "alarm", "statistic", "threshold", "rarity", "channel_statistic", "channel_window", "channel_width",
+    "channel_view", "channel_column",
 ]  # fmt: skip
 
 
@@ -41,6 +42,8 @@ def expected(outcomes: Outcomes) -> list[dict[str, Any]]:
                 "channel_statistic": None if channel is None else channel.statistic,
                 "channel_window": None if channel is None else channel.window,
                 "channel_width": None if channel is None else channel.width,
+                "channel_view": None if channel is None else channel.view,
+                "channel_column": None if channel is None else channel.column,
             }
         )
     return rows

@@ -137,7 +137,8 @@ class Detector(Watcher[Calibration]):
     window
         Recent observations to compare with the reference: a number, or several to run together. Default: 8, 25 and
         100, without those longer than a tenth of the reference (a wide window on a small reference loosens the
-        promise) or than three times `ert`. Of views: 5 and 25, or less than that of references below 250 rows.
+        promise) or than three times `ert`. Of views: 5 and 25, or less where the reference has fewer than 250 rows or
+        `ert` is below 100.
     sampler
         How null streams are drawn from the reference. 'auto' (the default): `Independent()`, where no test finds that
         the reference depends on its order. Where one does, `Views` make streams of their own, and for statistics that
