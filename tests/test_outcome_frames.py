@@ -59,6 +59,7 @@ def test_rows_and_types(cold: Outcomes, part: slice) -> None:
     assert table.to_pylist() == rows
     assert [str(kind) for kind in table.schema.types] == [
         "int64", "bool", "double", "double", "double", "string", "int64", "double",
+        "string", "string",
     ]  # fmt: skip
     frame = outcomes.to_polars()
     assert isinstance(frame, polars.DataFrame)

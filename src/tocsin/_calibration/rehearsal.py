@@ -75,8 +75,9 @@ reference that is less quiet than its worlds raises the threshold by, of what it
 POSITIVE, LEAST_LEVEL = 0.4, 0.1
 """The mean of the positive part of a Gaussian number, and a level that anything passes."""
 
-TYPICAL, WORTH_TELLING, MOST_NAMES = 2.0, 0.01, 8
-"""Spreads within which rehearsal is said to agree with simulation; what a part must be to be told; and names told."""
+TYPICAL, FEW, WORTH_TELLING, MOST_NAMES = 2.0, 3.0, 0.01, 8
+"""Spreads within which rehearsal is said to agree with simulation, and alarms below which nothing is said of that; what
+a part must be to be told; and names told."""
 
 
 @dataclass(frozen=True)
@@ -116,7 +117,7 @@ class Rehearsal:
     def agreement(self) -> str:
         """What the numbers say of the simulation, which is that of streams with a short memory."""
         if abs(self.passed - self.expected) <= TYPICAL * max(self.spread, 1.0):
-            return "which agrees with simulation"
+            return "which agrees with simulation" if self.expected >= FEW else "too few to say much"
         return f"which is {'more' if self.passed > self.expected else 'less'} than simulation explains"
 
     @property

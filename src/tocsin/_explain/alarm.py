@@ -100,7 +100,9 @@ class Alarm:
         if not live.model.axes.size:
             chosen = some(len(fitted.reference), COMPARED, fitted.seed)
             said = compare(fitted.intake, choose(fitted.reference, chosen), since)
-            words, beyond = {own.name: own for own in said}, tuple(hearing.beyond(said, since))
+            words = {own.name: own for own in said}
+            latest = self.recent[min(began.high, len(self.recent) - self.after - 1) :]
+            beyond = tuple(hearing.beyond(said, since, latest))
             for name in hearing.order:
                 loud, own = hearing.loudness[name], words[name]
                 rarity = calibration.curve.rarity(loud) if calibration.curve else math.nan

@@ -125,16 +125,22 @@ class Hearing:
             return float(views.mean() - self.live.middle[k])
         return float(0.5 * np.log(views.var() + FLOOR**2) - self.live.middle[k])
 
-    def beyond(self, words: list[Words], after: Float64Array) -> list[str]:
-        """Columns of numbers that have left all that the reference has, and what that is."""
+    def beyond(self, words: list[Words], after: Float64Array, latest: Float64Array) -> list[str]:
+        """Columns of numbers that have left all that the reference has.
+
+        after: the observations since the change began.  latest: those that surely came after it, by which a column is
+            judged that was heard: where that is soon, some of the others may have come before.
+        """
         low, high = self._past.min(0), self._past.max(0)
         owners = self.fitted.intake.owners
         said = []
         for i, own in enumerate(words):
             places: Int64Array = np.flatnonzero(owners == i)[:1]
-            if own.numeric and len(places) and len(after):
+            heard = self.loudness.get(own.name, 0.0) > self.live.level
+            rows = latest if heard else after
+            if own.numeric and len(places) and len(rows):
                 j = int(places[0])
-                if ((after[:, j] < low[j]) | (after[:, j] > high[j])).mean() >= OUTSIDE:
+                if ((rows[:, j] < low[j]) | (rows[:, j] > high[j])).mean() >= OUTSIDE:
                     said.append(own.name)
         return said
 
