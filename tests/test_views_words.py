@@ -53,7 +53,8 @@ REFERENCE, STREAM = ROWS[:BEFORE], ROWS[BEFORE:]
 
 def csv(table: list[dict[str, Any]]) -> str:
     """As CSV."""
-    return "".join(f"{','.join(map(str, line))}\n" for line in [table[0].keys(), *(row.values() for row in table)])
+    lines = [list(table[0]), *(list(row.values()) for row in table)]
+    return "".join(f"{','.join(map(str, line))}\n" for line in lines)
 
 
 def words(text: str) -> str:

@@ -112,9 +112,10 @@ def command(
     """Watch a stream; ring when it is no longer like the reference.
 
     Every alarm is told as soon as its row is read, with when the change began and which columns changed, and a new run
-    starts after it: a change that stays rings again. Of alarms that follow each other closely (within a twentieth of
-    the expected run time) the first three are explained in words; --json and --alarms explain them all. Ctrl-C,
-    SIGTERM and SIGHUP end the watch between two rows, as the end of the stream would.
+    starts after it: a change that stays rings again (with views: as long as it exceeds what it has shown). Of alarms
+    that follow each other closely (within a twentieth of the expected run time) the first three are explained in words;
+    --json and --alarms explain them all. Ctrl-C, SIGTERM and SIGHUP end the watch between two rows, as the end of the
+    stream would.
 
     A state that was saved knows which rows of which file it has seen, also after a rotation or kill -9, so that none is
     taken in twice or left out. Where that cannot be known (a file that was cut back and has grown again, without a copy

@@ -55,7 +55,8 @@ class Watcher(DetectorBase[C]):
 
         After an alarm it is the first of a new run: time counts from 1 again, windows start anew with reference points
         (or empty, after a cold start), and a change that stays is heard again. With `Views` the run goes on with the
-        windows of the one before, and is silent until they are its own. Not so with `reset_on_alarm=False`.
+        windows of the one before, is silent until they are its own, and rings for what exceeds the alarms before it.
+        Not so with `reset_on_alarm=False`.
         Whatever goes wrong, or interrupts it, the observation is taken in or it is not: nothing is left half-way.
         """
         with self._held:
@@ -263,7 +264,8 @@ class Detector(Watcher[Calibration]):
             Threads to use; all cores by default. Their number changes nothing in the result.
         cluster
             A Dask cluster to simulate null streams on: the address of its scheduler, such as 'tcp://host:8786', or a
-            `distributed.Client`. It changes nothing in the result, nor do workers that die. For CPU backends.
+            `distributed.Client`. It changes nothing in the result, nor do workers that die. For CPU backends;
+            `Views` rehearse on this machine.
         progress
             Whether to show a progress bar on standard error; by default, on a terminal when it takes long.
         """
