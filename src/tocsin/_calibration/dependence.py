@@ -30,6 +30,10 @@ NEXT = 1.3
 SIGNIFICANT = 0.01
 """A reference of independent points is called dependent this often."""
 
+CAUTIOUS, FEWEST_TOLD = 0.05, 200
+"""Up to here it is not sure that the order means nothing, and below so many points never: most of such references do
+not show a memory of 0.2, which lets alarms come twice as often."""
+
 NEGLIGIBLE = 2.0
 """An autocovariance within so many standard errors, times sqrt(log10 N), is taken for 0 (Politis and White 2004)."""
 

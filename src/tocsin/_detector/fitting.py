@@ -10,19 +10,20 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tocsin._calibration.dependence import SIGNIFICANT, dependence, memory
+from tocsin._calibration.dependence import CAUTIOUS, FEWEST_TOLD, SIGNIFICANT, dependence, memory
 from tocsin._calibration.normalise import Normaliser, atom_in_tail
 from tocsin._calibration.plan import STEADY_WINDOWS, Mode, Plan, Precision, make_plan
 from tocsin._calibration.result import Calibration
 from tocsin._calibration.run import Simulation
 from tocsin._calibration.uncertainty import PAIRS, with_reflections
-from tocsin._common.errors import Code, DependenceWarning, InputError, Option, ReferenceWarning
+from tocsin._common.errors import Code, InputError, Option, ReferenceWarning
 from tocsin._common.seeds import Purpose, generator
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Int64Array
 from tocsin._data import validation
 from tocsin._data.intake import Learned
 from tocsin._detector import rehearsing
+from tocsin._detector.choices import broken_promise, chosen_blocks, chosen_views, no_blocks
 from tocsin._detector.options import tell_left_out
 from tocsin._execution.progress import Progress, progress_bar
 from tocsin._execution.threads import Executor, OneAtATime, Threads
@@ -101,13 +102,13 @@ class Fit:
             p_value = self._dependence(prepared, reference.edges)
             if self._asks_for_views(p_value, everything):
                 fitted = self._rehearsed(learned, p_value, progress)
-                warnings.warn(_chosen_views(fitted.calibration), stacklevel=3)
+                warnings.warn(chosen_views(fitted.calibration, len(everything)), stacklevel=3)
                 return fitted
             if self.default_windows:
                 tell_left_out(self.windows, len(everything))
             fit = self._decided(p_value, len(everything))
             if isinstance(fit.sampler, Blocks) and not prepared.takes_blocks:
-                raise _no_blocks(p_value if self.sampler == "auto" else None)
+                raise no_blocks(p_value if self.sampler == "auto" else None)
             if fit.windows != self.windows:
                 reference = fit._split(everything, groups, tensor)
                 prepared = fit._prepare(reference, 0, report)
@@ -131,9 +132,9 @@ class Fit:
         if p_value is not None and p_value <= SIGNIFICANT:
             if isinstance(fit.sampler, Independent):
                 real = fit._run_time(prepared, fit._length(prepared, reference.edges), plan, calibration, normaliser)
-                warnings.warn(_broken_promise(calibration, real), stacklevel=3)
+                warnings.warn(broken_promise(calibration, real), stacklevel=3)
             elif self.sampler == "auto":
-                warnings.warn(_chosen_blocks(calibration), stacklevel=3)
+                warnings.warn(chosen_blocks(calibration), stacklevel=3)
         return Fitted(
             live, normaliser, calibration, fit.windows, learned.intake, reference.points, kept, fit.start, fit.seed,
             fit.functions, fit.resets, reference.edges, learned.rows[reference.rows], simulation.rang,
@@ -146,10 +147,11 @@ class Fit:
         return alone and self.sampler == "auto" and self.mode == "steady"
 
     def _asks_for_views(self, p_value: float | None, points: Points) -> bool:
-        """Whether the order of the reference does, where nothing else is asked for."""
+        """Whether the order of the reference does, or may, where nothing else is asked for."""
         free = self.default_statistic and self.sampler == "auto" and self.mode == "steady"
-        ordered = p_value is not None and p_value <= SIGNIFICANT
-        return free and ordered and isinstance(points, np.ndarray) and len(points) >= FEWEST_VIEWED
+        if not free or p_value is None or not isinstance(points, np.ndarray) or len(points) < FEWEST_VIEWED:
+            return False
+        return p_value <= CAUTIOUS or len(points) < FEWEST_TOLD
 
     def _rehearsed(self, learned: Learned, p_value: float | None, progress: bool | None) -> Fitted[Calibration]:
         count = len(learned.points)
@@ -328,59 +330,3 @@ class Fit:
             rang, made = self.functions.first_passages(paths, levels, 0)
             alarms, tests = alarms + int(rang.sum()), tests + int(made.sum())
         return tests / alarms if alarms else math.inf
-
-
-def _no_blocks(p_value: float | None) -> InputError:
-    """p_value: where blocks were chosen because of it."""
-    found = (
-        "" if p_value is None else f"The reference depends on its order (p = {p_value:.3g}), which asks for blocks. "
-    )
-    return InputError(
-        found,
-        Option("sampler", Code("Blocks()")),
-        " and ",
-        Option("approximation", Code("Landmarks(...)")),
-        " do not go together: landmarks are taken out of the midst of blocks, and resemble their neighbours in time. "
-        "Leave ",
-        Option("approximation", ...),
-        " out; or, if the order of the reference means nothing, shuffle it, or give ",
-        Option("sampler", Code("Independent()")),
-        ".",
-    )
-
-
-def _broken_promise(calibration: Calibration, real: float) -> DependenceWarning:
-    often = "too often" if math.isinf(real) else f"once in about {real:.2g} observations, not {calibration.ert:g}"
-    return DependenceWarning(
-        f"The reference depends on its order (p = {calibration.dependence:.3g}), and independent observations are "
-        f"assumed: on a stream like it the detector would ring {often}. Give ",
-        Option("sampler", Code("Blocks()")),
-        ", or ",
-        Option("sampler", "auto"),
-        "; if the order means nothing, shuffle the reference.",
-    )
-
-
-def _chosen_views(calibration: Calibration) -> DependenceWarning:
-    return DependenceWarning(
-        f"The reference depends on its order (p = {calibration.dependence:.3g}), so its columns are watched one by "
-        "one, in the forms in which they are quiet (",
-        Option("statistic", Code("Views()")),
-        f"), and the thresholds are rehearsed on it: {calibration.quality}. If its order is not that in which it was "
-        "observed, shuffle it, or give ",
-        Option("sampler", Code("Independent()")),
-        ". If it is long, ",
-        Option("sampler", Code("Blocks()")),
-        " compares all columns together.",
-    )
-
-
-def _chosen_blocks(calibration: Calibration) -> DependenceWarning:
-    return DependenceWarning(
-        f"The reference depends on its order (p = {calibration.dependence:.3g}), so null streams are drawn in blocks "
-        f"of {calibration.block} observations (",
-        Option("sampler", Code("Blocks()")),
-        "). If its order is not that in which it was observed, shuffle it, or give ",
-        Option("sampler", Code("Independent()")),
-        ".",
-    )

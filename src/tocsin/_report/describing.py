@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from tocsin._calibration.dependence import SIGNIFICANT
+from tocsin._calibration.dependence import FEWEST_TOLD, SIGNIFICANT
 from tocsin._calibration.result import LEVEL
 from tocsin._common.wording import counted, listed, rounded
 from tocsin._detector.detector import Detector
@@ -147,7 +147,13 @@ def sampling(detector: Detector) -> str:
         drawn = f"blocks of {calibration.block:,} rows (guard {calibration.guard:,})"
     if calibration.dependence is None:
         return f"{drawn}; whether rows depend on each other was not tested"
-    found = "rows depend on those before them" if calibration.dependence <= SIGNIFICANT else "no dependence found"
+    found = "no dependence found"
+    if calibration.dependence <= SIGNIFICANT:
+        found = "rows depend on those before them"
+    elif calibration.rehearsal is not None:
+        found = "too few rows to tell whether they depend on each other"
+        if len(detector.reference_) >= FEWEST_TOLD:
+            found = "rows may depend on those before them"
     return f"{drawn}; {found} (p = {calibration.dependence:.2g})"
 
 

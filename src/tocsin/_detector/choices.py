@@ -1,0 +1,71 @@
+"""What a fit says of the order of its reference: what it chose because of it, and what does not go with that."""
+
+from __future__ import annotations
+
+import math
+
+from tocsin._calibration.dependence import FEWEST_TOLD, SIGNIFICANT
+from tocsin._calibration.result import Calibration
+from tocsin._common.errors import Code, DependenceWarning, InputError, Option
+
+
+def no_blocks(p_value: float | None) -> InputError:
+    """p_value: where blocks were chosen because of it."""
+    found = (
+        "" if p_value is None else f"The reference depends on its order (p = {p_value:.3g}), which asks for blocks. "
+    )
+    return InputError(
+        found,
+        Option("sampler", Code("Blocks()")),
+        " and ",
+        Option("approximation", Code("Landmarks(...)")),
+        " do not go together: landmarks are taken out of the midst of blocks, and resemble their neighbours in time. "
+        "Leave ",
+        Option("approximation", ...),
+        " out; or, if the order of the reference means nothing, shuffle it, or give ",
+        Option("sampler", Code("Independent()")),
+        ".",
+    )
+
+
+def broken_promise(calibration: Calibration, real: float) -> DependenceWarning:
+    often = "too often" if math.isinf(real) else f"once in about {real:.2g} observations, not {calibration.ert:g}"
+    return DependenceWarning(
+        f"The reference depends on its order (p = {calibration.dependence:.3g}), and independent observations are "
+        f"assumed: on a stream like it the detector would ring {often}. Give ",
+        Option("sampler", Code("Blocks()")),
+        ", or ",
+        Option("sampler", "auto"),
+        "; if the order means nothing, shuffle the reference.",
+    )
+
+
+def chosen_views(calibration: Calibration, count: int) -> DependenceWarning:
+    """count: of the reference's points."""
+    if calibration.dependence is not None and calibration.dependence <= SIGNIFICANT:
+        why = f"The reference depends on its order (p = {calibration.dependence:.3g})"
+    elif count < FEWEST_TOLD:
+        why = f"A reference of {count} is too short to tell whether observations depend on those before them"
+    else:
+        why = f"The reference may depend on its order (p = {calibration.dependence:.3g})"
+    return DependenceWarning(
+        f"{why}, so its columns are watched one by one, in the forms in which they are quiet (",
+        Option("statistic", Code("Views()")),
+        f"), and the thresholds are rehearsed on it: {calibration.quality}. If observations do not depend on each "
+        "other, or the order is not that in which they were made, give ",
+        Option("sampler", Code("Independent()")),
+        ". If the reference is long, ",
+        Option("sampler", Code("Blocks()")),
+        " compares all columns together.",
+    )
+
+
+def chosen_blocks(calibration: Calibration) -> DependenceWarning:
+    return DependenceWarning(
+        f"The reference depends on its order (p = {calibration.dependence:.3g}), so null streams are drawn in blocks "
+        f"of {calibration.block} observations (",
+        Option("sampler", Code("Blocks()")),
+        "). If its order is not that in which it was observed, shuffle it, or give ",
+        Option("sampler", Code("Independent()")),
+        ".",
+    )
