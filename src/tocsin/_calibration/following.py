@@ -33,6 +33,12 @@ GRID = np.array([-1.5, -1.0, -0.6, -0.3, -0.15, 0.0, 0.15, 0.3])
 STRICTER = np.array([0.0, 0.15, 0.35, 0.7])
 """By how much more a stream's first rows may have to be loud to ring."""
 
+LOUDER = 1.1
+"""By what factor streams are made louder, and quieter, to see what that does to the rate."""
+
+LOUD = 0.98
+"""The quantile of a stream's loudness that is compared between worlds."""
+
 TAIL_DOUBT = np.diag([0.04, 0.01])
 """Covariance of log scale and shape of a tail that is read off the last levels."""
 
@@ -79,16 +85,28 @@ class Following:
         """Alarms of all streams at the level that is looked for: those promised, or as few as can be counted on."""
         return max(self.rows * len(self.deviations) / self.ert, FEWEST_ALARMS)
 
-    def counts(self, level: float, early: float, scale: Float64Array) -> Counts:
-        """Of all streams, at a level."""
-        found = list(self.executor.map(partial(self._follow, level, early, scale), self.deviations))
+    @cached_property
+    def difference(self) -> float:
+        """Standard deviation, from world to world, of the logarithm of how loud streams are in their references' units.
+
+        What a stream's halves have in common is the reference that both are judged by. (Alarms would tell too little:
+        they are few, and each makes the next rarer.)
+        """
+        halves = (np.array_split(np.abs(own[self.born :]).max(1), 2) for own in self.deviations)
+        loud = np.log([[max(np.quantile(half, LOUD), 1e-3) for half in pair] for pair in halves])
+        return math.sqrt(max(float(np.cov(loud.T)[0, 1]), 0.0))
+
+    def counts(self, level: float, early: float, scale: Float64Array, louder: float = 1.0) -> Counts:
+        """Of all streams, at a level. louder: by what factor they are."""
+        found = list(self.executor.map(partial(self._follow, level, early, scale, louder), self.deviations))
         everything, first, scales = zip(*found, strict=True)
         return Counts(np.array(everything), np.array(first), np.exp(np.mean(np.log(scales), axis=0)))
 
     def _follow(
-        self, level: float, early: float, scale: Float64Array, deviations: Float64Array
+        self, level: float, early: float, scale: Float64Array, louder: float, deviations: Float64Array
     ) -> tuple[int, int, Float64Array]:
         scale = scale.copy()
+        deviations = deviations if louder == 1 else deviations * louder
         rang = self.compute.view_follow(
             deviations, self.born, scale, level, self.memory, ATTACK, CAP, self.silent, early, FADE * self.memory
         )[self.born :]
@@ -118,14 +136,17 @@ class Found:
     level: passed as often as promised.  early: by how much more their first rows must be loud.
     scale: running scales with which the past begins.  settled: the same for a channel of each kind.
     curve: how often each level is passed, once the first rows are over.
-    alarms: of each stream, at a level that could be simulated.
+    alarms: of all streams, at a level that could be simulated.
+    leverage: how much the log rate of alarms changes with the logarithm of how loud streams are, which running scales
+        follow in the long run.
     """
 
     level: float
     early: float
     scale: Float64Array
     curve: RateCurve
-    alarms: Int64Array
+    alarms: int
+    leverage: float
 
 
 def find(following: Following, columns: int) -> Found:
@@ -144,7 +165,15 @@ def find(following: Following, columns: int) -> Found:
         level = following.level(level, early, scale)
     counts = [following.counts(level + step, early, scale).all for step in GRID]
     curve = _curve(level + GRID, np.array([own.sum() for own in counts]), following)
-    return Found(curve.level(-math.log(following.ert)), early, scale, curve, counts[int(np.argmin(np.abs(GRID)))])
+    alarms = int(counts[int(np.argmin(np.abs(GRID)))].sum())
+    return Found(
+        curve.level(-math.log(following.ert)), early, scale, curve, alarms, _leverage(following, level, early, scale)
+    )
+
+
+def _leverage(following: Following, level: float, early: float, scale: Float64Array) -> float:
+    quieter, louder = (following.counts(level, early, scale, factor).all.sum() + 0.5 for factor in (1 / LOUDER, LOUDER))
+    return math.log(louder / quieter) / (2 * math.log(LOUDER))
 
 
 def _strictness(following: Following, level: float, scale: Float64Array) -> float:

@@ -42,7 +42,7 @@ CHEAP, DEAR, LEAST_WORLDS = 2e6, 1.2e7, 6
 SETTLING, LAST = 2.0, 0.6
 """Rows of the past in which running scales settle: in their memories, and as a part of the reference."""
 
-LAW = 0.07
+LAW = 0.04
 """Standard error of the logarithm of a threshold for what worlds do not show: their own law is an estimate."""
 
 FEWEST_ROWS = 8
@@ -158,18 +158,17 @@ class RehearsedFit:
         tail = replace(curve.tail, start=curve.tail.start * higher, scale=curve.tail.scale * higher)
         curve = RateCurve(curve.values * higher, curve.log_rates, tail)
         level = found.level * higher
-        alarms, leverage = found.alarms, curve.leverage(level, 0.0)
-        chance = max(float(alarms.var(ddof=1) - alarms.mean()), 0.0) / float(alarms.mean()) ** 2
+        alarms = max(found.alarms, 1)
         errors = Errors(
-            simulation=float(max(alarms.sum(), 1)) ** -0.5,
-            law=math.hypot(math.sqrt(math.log1p(chance)), leverage * LAW),
-            reference=leverage * evidence.unforeseen,
+            simulation=alarms**-0.5,
+            law=found.leverage * math.hypot(following.difference, LAW),
+            reference=found.leverage * evidence.unforeseen,
             tail=curve.tail.error(level),
         )
         return Calibration(
             self.ert, np.array([level]), 0.0, mode="steady", guarantee=None, nominal=self.ert,
             simulated=following.rows * streams / following.target, centre=0.0, errors=errors, paths=streams,
-            tests=following.rows, alarms=float(alarms.sum()), references="worlds", copies=streams, compared=count,
+            tests=following.rows, alarms=float(alarms), references="worlds", copies=streams, compared=count,
             block=1, guard=0, dependence=dependence, curve=curve,
         )  # fmt: skip
 
