@@ -146,7 +146,7 @@ DOORS = {
     "tocsin": """
         LSDD MMD Blocks Calibration Channel Comparison Custom DependenceWarning Detector DetectorBank Explanation Fleet
         FleetAlarm Gaussian Independent InputError Landmarks MeanShift MissingExtraError NotFittedError Outcome Outcomes
-        ReferenceWarning Refused Step StorageError TocsinError compare
+        ReferenceWarning Refused Step StorageError TocsinError Views compare
     """,
     "tocsin.baselines": "LSDDInc LSDDIncThreshold ScanB ScanBThreshold",
     "tocsin.integrations.river": "ChangeDetector",
@@ -161,7 +161,7 @@ DOORS = {
     """,
     "tocsin.types": """
         Began Column Columns ComparisonFacts DifferingColumn Errors Example ExplanationFacts Intake Moved Objects Option
-        RateCurve Represented Rows Statistic Table Tabular Tail Values
+        RateCurve Rehearsal Represented Rows Statistic Table Tabular Tail Values
     """,
 }
 """The modules that users import from, and all that they find there; everything else has an underscore in its name. A

@@ -1,5 +1,6 @@
 """Types of what calls return, to read about and to annotate with; those that people meet most are in `tocsin`."""
 
+from tocsin._calibration.rehearsal import Rehearsal
 from tocsin._calibration.tail import RateCurve, Tail
 from tocsin._calibration.uncertainty import Errors
 from tocsin._common.errors import Option
@@ -23,6 +24,7 @@ __all__ = [
     "Objects",
     "Option",
     "RateCurve",
+    "Rehearsal",
     "Represented",
     "Rows",
     "Statistic",

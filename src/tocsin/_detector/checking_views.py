@@ -6,13 +6,18 @@ from typing import Any
 
 import numpy as np
 
+from tocsin._calibration.result import Calibration, Thresholds
 from tocsin._detector.schema import Array, Each, Many, Number, Record, Rule, Whole, must, text
 from tocsin._detector.sizes import Sizes
+from tocsin._statistics.family import LiveFamily
 from tocsin._statistics.view_model import LAGS, MOST_COLUMNS
 from tocsin._statistics.views import ROOM, ViewsLive
 
-FAR, SMALL = 1e100, 1e-300
-"""Deviations of columns in their spreads, and the least of what anything is divided by."""
+FAR, SMALL, SMALLEST = 1e100, 1e-300, 5e-324
+"""Deviations of columns in their spreads, and the least of what anything is divided by: channels, and columns."""
+
+LATEST = 2**62
+"""Rows that a stream may have had."""
 
 
 def views_parts(value: Any, at: str, sizes: Sizes) -> None:
@@ -37,7 +42,7 @@ def views_parts(value: Any, at: str, sizes: Sizes) -> None:
             "base": Whole(1, sizes.points),
             "gap": Whole(1, sizes.points),
             "centre": Array("f8", (m,)),
-            "spread": Array("f8", (m,), SMALL),
+            "spread": Array("f8", (m,), SMALLEST),
             "chosen": Array("i8", (None,)),
             "axes": Array("f8", (None, None)),
             "lags": Array("f8", (1 + LAGS, width), -FAR, FAR),
@@ -66,7 +71,27 @@ def views_state(live: ViewsLive, sizes: Sizes) -> Rule:
             "squares": Array("f8", (widest + room, channels), 0.0, FAR),
             "loud": Array("f8", (channels,), 0.0, FAR),
             "scale": Array("f8", (channels,), 1.0, FAR),
-            "clock": Array("i8", (2,), -widest),
+            "clock": _clock(widest),
             "position": Array("i8", (1,), 0, room),
         }
     )
+
+
+def _clock(widest: int) -> Rule:
+    def rule(value: Any, at: str) -> None:
+        Array("i8", (2,), -widest, LATEST)(value, at)
+        must(value[0] <= widest and value[1] >= 0, at, value, f"at most {widest} silent rows, and those so far")
+
+    return rule
+
+
+def check_views(live: LiveFamily, calibration: Thresholds, at: str) -> None:
+    """They alone are rehearsed, and they ring at the threshold that is kept beside them."""
+    rehearsal = calibration.rehearsal if isinstance(calibration, Calibration) else None
+    must((rehearsal is not None) == live.goes_on, f"{at}.rehearsal", rehearsal, "there with views, and with them alone")
+    for member in live.members:
+        if isinstance(member, ViewsLive):
+            must(len(live.members) == 1, f"{at}.channels", live.channels, "those of views, which stand alone")
+            threshold = calibration.threshold
+            must(len(calibration.thresholds) == 1, f"{at}.thresholds", calibration.thresholds, "one number")
+            must(member.level == threshold, f"{at}.thresholds", threshold, f"the level of views, {member.level}")
