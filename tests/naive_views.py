@@ -214,7 +214,8 @@ def unit(
     share = max(between - within * min(1.0, window / length), 0.0) / total
     freedom = 1 / (share**2 / len(stretches) + (1 - share) ** 2 / max(rows * (1 - start) / window, 2))
     wider = stats.t.isf(doubt, max(freedom, 2)) / stats.norm.isf(doubt)
-    return max(math.sqrt(total) * wider, quartile(everything, usual) / seldom, everything[-1] / largest, least)
+    extremes = quartile(everything, usual) / seldom, everything[-1] / largest
+    return float(max(math.sqrt(total) * wider, *extremes, least))
 
 
 # Worlds

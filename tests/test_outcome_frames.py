@@ -16,6 +16,7 @@ pytestmark = pytest.mark.usefixtures("quick_fits")
 
 NAMES = [
     "time", "alarm", "statistic", "threshold", "rarity", "channel_statistic", "channel_window", "channel_width",
+    "channel_view", "channel_column",
 ]  # fmt: skip
 
 
@@ -41,6 +42,8 @@ def expected(outcomes: Outcomes) -> list[dict[str, Any]]:
                 "channel_statistic": None if channel is None else channel.statistic,
                 "channel_window": None if channel is None else channel.window,
                 "channel_width": None if channel is None else channel.width,
+                "channel_view": None if channel is None else channel.view,
+                "channel_column": None if channel is None else channel.column,
             }
         )
     return rows
@@ -55,7 +58,7 @@ def test_rows_and_types(cold: Outcomes, part: slice) -> None:
     assert isinstance(table, arrow.Table)
     assert table.to_pylist() == rows
     assert [str(kind) for kind in table.schema.types] == [
-        "int64", "bool", "double", "double", "double", "string", "int64", "double",
+        "int64", "bool", "double", "double", "double", "string", "int64", "double", "string", "string",
     ]  # fmt: skip
     frame = outcomes.to_polars()
     assert isinstance(frame, polars.DataFrame)

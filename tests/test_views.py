@@ -254,16 +254,16 @@ def test_twins(seed: int) -> None:
     rows, lags = rng.normal(size=(n, d)) * 3, rng.normal(size=(1 + LAGS, d)) / 3
     sizes = rng.uniform(0.1, 2, (4, d))
     seen = [each.view_channels(rows, lags, sizes, base, gap, windows, FLOOR) for each in (NUMBA, NUMPY)]
-    np.testing.assert_allclose(*seen, rtol=1e-10, atol=1e-12)
+    np.testing.assert_allclose(seen[0], seen[1], rtol=1e-10, atol=1e-12)
     assert len(seen[0]) == max(n - base - gap - int(windows[-1]) + 1, 0)
     weights = rng.uniform(-0.3, 0.3, (int(rng.integers(1, 5)), d))
     made = [each.autoregress(rows, weights) for each in (NUMBA, NUMPY)]
-    np.testing.assert_allclose(*made, rtol=1e-12)
+    np.testing.assert_allclose(made[0], made[1], rtol=1e-12)
     points, chosen = rng.normal(size=(n, d + 2)) * 100, np.arange(1, d + 1)
     axes = rng.normal(size=(d, 2)) if seed % 2 else view_model.NO_AXES
     centre, spread = rng.normal(size=d), rng.uniform(0.1, 2, d)
     told = [each.view_rows(points, centre, spread, chosen, axes, SOFT) for each in (NUMBA, NUMPY)]
-    np.testing.assert_allclose(*told, rtol=1e-12, atol=1e-13)
+    np.testing.assert_allclose(told[0], told[1], rtol=1e-12, atol=1e-13)
     deviations = seen[0] * 2
     scales = [np.ones(deviations.shape[1]) for _ in range(2)]
     rang = [
@@ -271,7 +271,7 @@ def test_twins(seed: int) -> None:
         for each, scale in zip((NUMBA, NUMPY), scales, strict=True)
     ]
     assert rang[0].tolist() == rang[1].tolist()
-    np.testing.assert_allclose(*scales, rtol=1e-12)
+    np.testing.assert_allclose(scales[0], scales[1], rtol=1e-12)
 
 
 @both
@@ -330,7 +330,7 @@ def test_the_autoregression_of_a_world(edges: tuple[int, ...]) -> None:
     left = naive.unforeseen(rows, edges, weights)
     assert left.shape == world.errors.shape
     shape = [(own - own.mean(0)) / own.std(0) for own in (left, world.errors)]
-    np.testing.assert_allclose(*shape, rtol=1e-7, atol=1e-9)
+    np.testing.assert_allclose(shape[0], shape[1], rtol=1e-7, atol=1e-9)
     assert (world.errors.std(0) >= left.std(0) * (1 - 1e-12)).all(), "weights that were fitted leave too little"
 
 

@@ -111,7 +111,7 @@ class Alarm:
                         usual=(0.0, calibration.threshold),
                         p_value=min(calibration.nominal / rarity, 1.0),
                         changed=loud >= calibration.threshold,
-                        how=hearing.how(hearing.loudest_of(name)),
+                        how=hearing.told(own),
                         before=own.before,
                         after=own.after,
                     )

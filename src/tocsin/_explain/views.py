@@ -9,12 +9,13 @@ import numpy as np
 
 from tocsin._calibration.result import Calibration
 from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._data.intake import Tabular
 from tocsin._explain.kernel import gaussian, median_width
 from tocsin._explain.onset import Onset, find_onset
 from tocsin._explain.words import Words
 from tocsin._state import Fitted, Run
 from tocsin._statistics.base import Channel
-from tocsin._statistics.view_model import CHANGE, ERROR, FLOOR, LEVEL, MEAN, VIEWS
+from tocsin._statistics.view_model import CHANGE, ERROR, FLOOR, LEVEL, MEAN, MOVING, VIEWS
 from tocsin._statistics.views import ViewsLive
 
 OUTSIDE = 0.9
@@ -79,6 +80,17 @@ class Hearing:
     def _past(self) -> Float64Array:
         reference: Float64Array = self.fitted.reference
         return reference
+
+    def told(self, words: Words) -> str:
+        """What a column did, in words, by its loudest channel; nothing where what it holds has no direction."""
+        intake, k = self.fitted.intake, self.loudest_of(words.name)
+        feature = int(self.live.model.chosen[k % self.live.model.width])
+        if isinstance(intake, Tabular) and feature in intake.columns.gaps:
+            channel, more = self.live.channels[k], self._off(k) > 0
+            if channel.statistic == MEAN and channel.view in (LEVEL, MOVING):
+                return f"missing {'more' if more else 'less'} often"
+            return "missing at other times"
+        return self.how(k) if words.numeric else ""
 
     def how(self, k: int) -> str:
         """What a channel heard, in words."""

@@ -39,6 +39,8 @@ def frame_of(outcomes: Outcomes, library: Library) -> Any:
         "channel_statistic": (nw.String(), [channel and channel.statistic for channel in channels]),
         "channel_window": (window, [channel and channel.window for channel in channels]),
         "channel_width": (nw.Float64(), [channel and channel.width for channel in channels]),
+        "channel_view": (nw.String(), [channel and channel.view for channel in channels]),
+        "channel_column": (nw.String(), [channel and channel.column for channel in channels]),
     }
     data = {name: values for name, (_, values) in columns.items()}
     schema = {name: kind for name, (kind, _) in columns.items()}

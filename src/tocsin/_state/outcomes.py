@@ -63,8 +63,8 @@ class Outcomes:
     """The outcomes of a block of observations, an array entry each.
 
     Indexing or iterating gives `Outcome`s, slicing `Outcomes`. Frames have the columns time, alarm, statistic,
-    threshold and rarity, and, of the channel that spoke, channel_statistic, channel_window and channel_width; null for
-    what is not known.
+    threshold and rarity, and, of the channel that spoke, channel_statistic, channel_window, channel_width, channel_view
+    and channel_column; null for what is not known.
 
     loudest: index into `channels` of the channel that spoke.  curve: how rare each statistic is.
     """
