@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from tocsin import LSDD, MMD, Custom, Detector, DetectorBank, Fleet, Landmarks, MeanShift
+from tocsin import LSDD, MMD, Custom, Detector, DetectorBank, Fleet, Landmarks, MeanShift, Views
 from tocsin._compute import Backend
 from tocsin._compute.arrays import Array, Float64Array
 from tocsin._statistics.base import Statistic
@@ -47,6 +47,7 @@ STATISTICS: dict[str, Callable[[], Statistic | list[Statistic]]] = {
     "MeanShift": MeanShift,
     "three together": lambda: [MMD(), LSDD(), MeanShift()],
     "landmarks": lambda: MMD(approximation=Landmarks(30)),
+    "views": Views,
     "own kernel": lambda: MMD(laplace),
     "own function": lambda: Custom(gap),
 }

@@ -151,14 +151,14 @@ def _almost_constant(x: Float64Array) -> Float64Array:
     return np.where(np.arange(len(x)) == 7, 1.0, 0.0)
 
 
-COLUMNS: dict[str, Callable[[Float64Array], Float64Array]] = {
+COLUMNS: dict[str, Callable[[Float64Array], Any]] = {
     "almost constant": _almost_constant,
     "constant": np.zeros_like,
     "of two values": lambda x: (x > 0).astype(np.float64),
     "in turn": lambda x: np.arange(len(x)) % 2.0,
     "interpolated": lambda x: np.interp(np.arange(len(x)), np.arange(0, len(x), 10), x[::10]),
     "a ramp": lambda x: np.arange(float(len(x))),
-    "a wave": lambda x: np.asarray(np.sin(np.arange(len(x)) / 5), np.float64),
+    "a wave": lambda x: np.sin(np.arange(len(x)) / 5),
     "standing still after half": lambda x: np.where(np.arange(len(x)) < len(x) // 2, x, 3.0),
     "one beyond all measure": lambda x: np.where(np.arange(len(x)) == 99, 1e300, x),
     "heavy tails": lambda x: np.sinh(3 * x) ** 3,

@@ -218,7 +218,7 @@ class DetectorBase(Generic[C]):
         live = self._restore(parts, windows, functions)
         with content.explained():
             checking_runs.check_channels(saved["normaliser"], live.channels, "fitted.normaliser")
-            checking_views.check_views(live, saved["calibration"], "fitted.calibration")
+            checking_views.check_views(live, saved, "fitted")
         run = content.part("run", partial(checking_runs.check_run, sizes=sizes, live=live, state_rule=self._state_rule))
         fitted: Fitted[C] = Fitted(live=live, functions=functions, **saved)
         self._deploy(fitted, Run.restored(run, fitted.widest))

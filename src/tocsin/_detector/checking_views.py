@@ -6,15 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from tocsin._calibration.result import Calibration, Thresholds
+from tocsin._calibration.result import Calibration
 from tocsin._detector.schema import Array, Each, Many, Number, Record, Rule, Whole, must, text
 from tocsin._detector.sizes import Sizes
 from tocsin._statistics.family import LiveFamily
 from tocsin._statistics.view_model import LAGS, MOST_COLUMNS
 from tocsin._statistics.views import ROOM, ViewsLive
 
-FAR, SMALL, SMALLEST = 1e100, 1e-300, 5e-324
-"""Deviations of columns in their spreads, and the least of what anything is divided by: channels, and columns."""
+FAR, SMALLEST = 1e100, 5e-324
+"""Directions of columns, and the least of their spreads: numbers in their units are cut off."""
+
+MANY, LITTLE = 1e30, 1e-30
+"""What else is learnt, and what it is divided by: products of these, and their squares, are numbers."""
+
+ROW, VIEW, SQUARE, SCALE = 1e4, 1e80, 1e210, 1e290
+"""What rows, views, squares of deviations and running scales can come to, with all that."""
 
 LATEST = 2**62
 """Rows that a stream may have had."""
@@ -36,7 +42,7 @@ def views_parts(value: Any, at: str, sizes: Sizes) -> None:
     must(width <= (MOST_COLUMNS if axes.size else m), f"{at}.axes", width, f"at most {MOST_COLUMNS} directions")
     channels = (4 * len(sizes.windows) + 2) * width
     history = value["base"] + (value["gap"] if isinstance(value.get("gap"), int) else 0) + sizes.widest
-    positive = Number(SMALL, FAR)
+    positive = Number(LITTLE, MANY)
     Record(
         {
             "base": Whole(1, sizes.points),
@@ -45,14 +51,14 @@ def views_parts(value: Any, at: str, sizes: Sizes) -> None:
             "spread": Array("f8", (m,), SMALLEST),
             "chosen": Array("i8", (None,)),
             "axes": Array("f8", (None, None)),
-            "lags": Array("f8", (1 + LAGS, width), -FAR, FAR),
-            "sizes": Array("f8", (4, width), SMALL, FAR),
-            "middle": Array("f8", (channels,), -FAR, FAR),
-            "unit": Array("f8", (channels,), SMALL, FAR),
+            "lags": Array("f8", (1 + LAGS, width), -MANY, MANY),
+            "sizes": Array("f8", (4, width), LITTLE, MANY),
+            "middle": Array("f8", (channels,), -MANY, MANY),
+            "unit": Array("f8", (channels,), LITTLE, MANY),
             "level": positive,
-            "pace": Each((Number(1.0), positive, positive, Number(0.0, FAR), positive)),
+            "pace": Each((Number(1.0), positive, positive, Number(0.0, MANY), positive)),
             "past": Array("f8", (history, sizes.columns)),
-            "scale": Array("f8", (channels,), 1.0, FAR),
+            "scale": Array("f8", (channels,), 1.0, SCALE),
             "columns": Many(text),
             "owners": Array("i8", (sizes.columns,), 0),
         }
@@ -66,11 +72,11 @@ def views_state(live: ViewsLive, sizes: Sizes) -> Rule:
     past, widest, room = spans.base + spans.gap, spans.widest, ROOM * spans.widest
     return Record(
         {
-            "rows": Array("f8", (past + room, width), -FAR, FAR),
-            "views": Array("f8", (widest + room, 4 * width), -FAR, FAR),
-            "squares": Array("f8", (widest + room, channels), 0.0, FAR),
-            "loud": Array("f8", (channels,), 0.0, FAR),
-            "scale": Array("f8", (channels,), 1.0, FAR),
+            "rows": Array("f8", (past + room, width), -ROW, ROW),
+            "views": Array("f8", (widest + room, 4 * width), -VIEW, VIEW),
+            "squares": Array("f8", (widest + room, channels), 0.0, SQUARE),
+            "loud": Array("f8", (channels,), 0.0, SQUARE),
+            "scale": Array("f8", (channels,), 1.0, SCALE),
             "clock": _clock(widest),
             "position": Array("i8", (1,), 0, room),
         }
@@ -85,13 +91,17 @@ def _clock(widest: int) -> Rule:
     return rule
 
 
-def check_views(live: LiveFamily, calibration: Thresholds, at: str) -> None:
-    """They alone are rehearsed, and they ring at the threshold that is kept beside them."""
+def check_views(live: LiveFamily, saved: dict[str, Any], at: str) -> None:
+    """They alone are rehearsed; they ring at the threshold, and know the columns, that are kept beside them."""
+    calibration, intake = saved["calibration"], saved["intake"]
     rehearsal = calibration.rehearsal if isinstance(calibration, Calibration) else None
-    must((rehearsal is not None) == live.goes_on, f"{at}.rehearsal", rehearsal, "there with views, and with them alone")
+    kept = f"{at}.calibration.rehearsal"
+    must((rehearsal is not None) == live.goes_on, kept, rehearsal, "there with views, and with them alone")
     for member in live.members:
         if isinstance(member, ViewsLive):
-            must(len(live.members) == 1, f"{at}.channels", live.channels, "those of views, which stand alone")
-            threshold = calibration.threshold
-            must(len(calibration.thresholds) == 1, f"{at}.thresholds", calibration.thresholds, "one number")
-            must(member.level == threshold, f"{at}.thresholds", threshold, f"the level of views, {member.level}")
+            must(len(live.members) == 1, at, live.channels, "those of views, which stand alone")
+            thresholds = calibration.thresholds
+            same = len(thresholds) == 1 and float(thresholds[0]) == member.level
+            must(same, f"{at}.calibration.thresholds", thresholds, f"the level of views, {member.level}")
+            known = member.columns == intake.names and np.array_equal(member.owners, intake.owners)
+            must(known, f"{at}.intake", intake.names, f"of the columns of views, {member.columns}")

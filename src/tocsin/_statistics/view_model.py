@@ -38,6 +38,9 @@ INTERQUARTILE, LEAST_QUARTILES = 1.349, 1e-3
 SMALLEST = 5e-324
 """Number above 0: what a spread is at least, of columns that hardly differ from 0."""
 
+NEWLY_MISSING = "(newly missing)"
+"""What values belong to that are missing where the reference lacks none."""
+
 NO_AXES = np.empty((0, 0))
 
 
@@ -118,7 +121,7 @@ class Model:
         """Of what is watched, by the names of the columns that numbers of a point belong to."""
         if self.axes.size:
             return [f"direction {k + 1}" for k in range(self.width)]
-        return [columns[owner] if owner < len(columns) else "missing values" for owner in owners[self.chosen]]
+        return [columns[owner] if owner < len(columns) else NEWLY_MISSING for owner in owners[self.chosen]]
 
     def channel_names(self, columns: tuple[str, ...], owners: Int64Array) -> tuple[Channel, ...]:
         """The channels, in their order."""
