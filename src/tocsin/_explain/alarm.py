@@ -100,7 +100,8 @@ class Alarm:
         if not live.model.axes.size:
             chosen = some(len(fitted.reference), COMPARED, fitted.seed)
             said = compare(fitted.intake, choose(fitted.reference, chosen), since)
-            words, beyond = {own.name: own for own in said}, tuple(hearing.beyond(said, since))
+            surely = self.recent[began.high :]  # rows of after the change, however early or late that was
+            words, beyond = {own.name: own for own in said}, tuple(hearing.beyond(said, surely))
             for name in hearing.order:
                 loud, own = hearing.loudness[name], words[name]
                 rarity = calibration.curve.rarity(loud) if calibration.curve else math.nan
