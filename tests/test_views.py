@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -350,3 +351,50 @@ def test_what_worlds_draw() -> None:
         assert abs(own[0] - own[1]) < 0.05
     np.testing.assert_allclose(drawn.std(0), 1.0, atol=0.1)
     assert np.abs(drawn.mean(0)).max() < 0.15
+
+
+# A fit
+
+
+@pytest.mark.parametrize("groups", [None, np.repeat([0, 1, 2], [80, 5, 75])])
+def test_deviations_are_from_the_mean_of_the_reference(groups: Int64Array | None) -> None:
+    """Of every channel, over the rows that have one in their group."""
+    reference = remembering(160, 2)
+    detector = Detector(60, Views(), paths=6, seed=1).fit(reference, groups=groups)
+    live, ends = views_of(detector), [0, 160] if groups is None else [0, 80, 85, 160]
+    model, windows = live.model, detector.windows_
+    rows = model.rows(reference, NUMPY)
+    seen = [
+        naive.Sight(rows[a:b], model.lags, model.sizes, model.spans.base, model.spans.gap, windows, FLOOR).channels()
+        for a, b in pairwise(ends)
+    ]
+    np.testing.assert_allclose(live.middle, np.concatenate(seen).mean(0), rtol=1e-9, atol=1e-11)
+    assert (live.unit > 0).all()
+
+
+@pytest.mark.parametrize("guarantee", [None, 0.9])
+def test_the_threshold_is_as_rare_as_was_asked_for(guarantee: float | None) -> None:
+    """By the curve that rarities are read off, between whose points both are interpolated."""
+    for ert in (60.0, 300.0, 5000.0):
+        calibration = fit(remembering(200, 2), ert=ert, guarantee=guarantee).calibration_
+        assert calibration.curve is not None
+        assert calibration.curve.rarity(calibration.threshold) == pytest.approx(calibration.nominal, rel=0.01)
+        assert calibration.nominal > ert if guarantee else calibration.nominal == ert
+
+
+def test_worlds_differ(monkeypatch: pytest.MonkeyPatch) -> None:
+    """From each other and from those of another seed."""
+    drawn: list[float] = []
+    draw = worlds.World.draw
+
+    def kept(world: worlds.World, *given: Any) -> Float64Array:
+        rows = draw(world, *given)
+        drawn.append(float(rows[-1, 0]))
+        return rows
+
+    monkeypatch.setattr(worlds.World, "draw", kept)
+    for seed in (1, 1, 2):
+        fit(remembering(100, 1), seed=seed)
+    assert len(drawn) == 18
+    assert sorted(drawn[:6]) == sorted(drawn[6:12])
+    assert len(set(drawn)) == 12
