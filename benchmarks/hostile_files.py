@@ -43,6 +43,7 @@ from tocsin import (
     Landmarks,
     MeanShift,
     TocsinError,
+    Views,
 )
 from tocsin._cli import actions, app
 from tocsin._common.errors import InputError
@@ -116,6 +117,8 @@ DETECTORS: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {
     "paper": ({"mode": "paper", "statistic": [MMD(Gaussian()), MeanShift()]}, rows),
     "table": ({}, records),
     "PCA": ({"preprocess": PCA(1)}, rows),
+    "views": ({"statistic": Views(), "window": (2, 5), "paths": 6}, rows),
+    "views of a table": ({"statistic": Views(), "window": 4, "paths": 6}, records),
 }
 BANKS: dict[str, Literal["warm", "cold"]] = {"bank": "warm", "cold bank": "cold"}
 WATCHED, MORE_WATCHED = "watched", 4
@@ -398,7 +401,8 @@ def _shape(rng: np.random.Generator, array: Array) -> Array:
 
 def _dtype(rng: np.random.Generator, array: Array) -> Array:
     with np.errstate(all="ignore"):
-        return array.astype(KINDS[int(rng.integers(len(KINDS)))])
+        kind = KINDS[int(rng.integers(len(KINDS)))]
+    return array if array.dtype.kind == "U" else array.astype(kind)  # text of an alteration before is no number
 
 
 def _swapped(rng: np.random.Generator, members: Members) -> None:

@@ -336,6 +336,41 @@ def _judge_one(s: Sizes) -> Arguments:
     return [values[:1], seed, int(run[0]), int(time[0]), *law]
 
 
+def _view_model(s: Sizes) -> tuple[Array, Array]:
+    """What foresees each column, and the spreads of its views."""
+    return s.rng.normal(size=(4, s.columns)) / 3, s.rng.uniform(0.5, 2, (4, s.columns))
+
+
+def _view_rows(s: Sizes) -> Arguments:
+    """Some columns, by themselves or along axes."""
+    m = max(s.columns - 1, 1)
+    axes = s.rng.normal(size=(m, 2)) if s.tabulated else np.empty((0, 0))
+    points = 20 * s.points.astype(np.float64)
+    return [points, s.rng.normal(size=m), s.rng.uniform(0.5, 2, m), np.arange(s.columns)[-m:], axes, 8.0]
+
+
+def _view_channels(s: Sizes) -> Arguments:
+    return [s.rng.normal(size=(min(s.count, 65), s.columns)), *_view_model(s), 5, 3, s.window_array, 0.05]
+
+
+def _view_follow(s: Sizes) -> Arguments:
+    deviations = s.rng.standard_t(4, size=(min(s.count, 130), s.columns))
+    return [deviations, s.guard, np.full(s.columns, 1.5), 2.0, 30.0, 3.0, 1.5, s.windows[-1], 0.4, 20.0]
+
+
+def _view_watch(s: Sizes) -> Arguments:
+    """From the middle of a stream, past the end of the room, and on; some of it silent."""
+    d, widest, base, gap = s.columns, s.windows[-1], 5, 3
+    room, channels = 2 * widest, (4 * len(s.windows) + 2) * s.columns
+    kept = [s.rng.normal(size=(base + gap + room, d)), s.rng.normal(size=(widest + room, 4 * d))]
+    state = [*kept, s.rng.chisquare(1, (widest + room, channels)), np.zeros(channels), np.full(channels, 1.5)]
+    clock, position = np.array([-s.together, s.guard]), np.array([s.seed % (room + 1)])
+    learnt = [np.zeros(d), np.ones(d), np.arange(d), np.empty((0, 0)), 8.0, *_view_model(s), base, gap, s.window_array]
+    rule = [0.05, s.rng.normal(size=channels) / 3, s.rng.uniform(0.3, 1, channels), 2.5, 30.0, 3.0, 1.5, 0.4, 20.0]
+    points = 2 * s.points[:60].astype(np.float64)
+    return [points, 1, len(points), *state, clock, position, *learnt, *rule, np.empty((len(points) - 1, channels))]
+
+
 ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "bumps": _bumps,
     "coins": _places,
@@ -369,6 +404,11 @@ ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "records": _records,
     "stretch_maxima": lambda s: _records(s)[:2],
     "take": lambda s: [s.points, s.rng.integers(0, s.count, (4, 3)), np.zeros((4, 1), np.int64)],
+    "autoregress": lambda s: [s.rng.normal(size=(50, s.columns)), s.rng.uniform(-0.3, 0.3, (s.together, s.columns))],
+    "view_channels": _view_channels,
+    "view_follow": _view_follow,
+    "view_rows": _view_rows,
+    "view_watch": _view_watch,
 }
 hot_functions = pytest.mark.parametrize("name", ARGUMENTS)
 
@@ -400,6 +440,7 @@ ON_DEVICE: dict[str, list[int]] = {
     "pair_split_paths": [0, 1, 2],
     "pair_step": [],
     "pair_terms": [0, 2, 3],
+    **{name: [] for name in ("autoregress", "view_channels", "view_follow", "view_rows", "view_watch")},
 }
 """Places of the arguments that are arrays of the backend's; for the others, the first one."""
 
@@ -431,6 +472,8 @@ LEFT_ALONE = {
     "pair_bank_step": slice(5, None),
     "pair_keys_take": slice(3, None),
     "pair_step": slice(12),
+    "view_follow": slice(2),
+    "view_watch": slice(3),
 }
 """Which arguments are left alone by those that take in new points."""
 

@@ -18,7 +18,7 @@ import pytest
 from benchmarks.hostile_tries import SPARE, TIMES, attacked
 from typer.testing import CliRunner, Result
 
-from tocsin import MMD, Detector, DetectorBank, Gaussian, MeanShift, StorageError
+from tocsin import MMD, Detector, DetectorBank, Gaussian, MeanShift, StorageError, Views
 from tocsin._cli import app
 from tocsin._data.tables import Column, Columns
 from tocsin._detector import schema, storage
@@ -314,3 +314,83 @@ def test_numbers_are_no_truth_values() -> None:
     for rule in (schema.Number(), schema.Whole()):
         with pytest.raises(schema.Wrong):
             rule(True, "here")
+
+
+# Views
+
+
+@pytest.fixture(scope="module")
+def views(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    """A file of views in the middle of their stream."""
+    path = tmp_path_factory.mktemp("views") / "good.tocsin"
+    detector = Detector(30, Views(), window=(2, 5), paths=6, seed=1).fit(ROWS)
+    detector.update_many(ROWS[:7])
+    detector.save(path)
+    return path.read_bytes()
+
+
+VIEWED: dict[tuple[str, str], list[Any]] = {
+    ("live", "chosen"): [[0, 0], [1, 0], [0, 2], []],
+    ("live", "spread"): [[0.0, 1.0], [-1.0, 1.0]],
+    ("live", "axes"): [np.ones((3, 1)), np.ones((2, 65))],
+    ("live", "lags"): [np.ones((3, 2))],
+    ("live", "sizes"): [np.zeros((4, 2)), np.ones((4, 3))],
+    ("live", "unit"): [np.zeros(20), np.ones(19)],
+    ("live", "past"): [np.zeros((10, 2))],
+    ("live", "scale"): [np.zeros(20)],
+    ("live", "owners"): [[0, 0], [1, 0], [0, 7]],
+    ("state", "clock"): [[6, 0], [-6, 0], [0, -1], [0, 2**63 - 1]],
+    ("state", "position"): [[-1], [11]],
+    ("state", "rows"): [np.zeros((3, 2))],
+    ("state", "views"): [np.full((15, 8), 1e200)],
+    ("state", "squares"): [-np.ones((15, 20))],
+    ("state", "scale"): [np.full(20, 0.5)],
+}
+"""Arrays that views cannot have, and where."""
+
+
+@pytest.mark.parametrize(("place", "value"), [(place, value) for place, values in VIEWED.items() for value in values])
+def test_arrays_that_views_cannot_have(tmp_path: Path, views: bytes, place: tuple[str, str], value: Any) -> None:
+    """What goes into compiled code: the error names it."""
+    part, name = place
+
+    def change(description: dict[str, Any], members: dict[str, bytes]) -> None:
+        own = description["live"][0] if part == "live" else description["run"]["items"]["windows"][0]
+        member = f"{own['items'][name]['$array']}.npy"
+        before = np.load(io.BytesIO(members[member]))
+        members[member] = npy(np.asarray(value, before.dtype))
+
+    refused(tmp_path, altered(views, change), "intake" if name == "owners" else name)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("base", 0), ("base", 1), ("gap", -1), ("gap", 10**9), ("level", 1.0), ("level", 0.0), ("columns", ["a", "b"])],
+)
+def test_numbers_that_views_cannot_have(tmp_path: Path, views: bytes, name: str, value: Any) -> None:
+    """How far back they look, another level than the threshold, columns that are not there."""
+
+    def change(description: dict[str, Any], members: dict[str, bytes]) -> None:
+        description["live"][0]["items"][name] = value
+
+    told = {"gap": "gap|past", "base": "base|past", "level": "thresholds|level", "columns": "intake"}[name]
+    refused(tmp_path, altered(views, change), told)
+
+
+def test_views_and_their_promise_belong_together(tmp_path: Path, views: bytes, content: bytes) -> None:
+    """Only they are rehearsed, and they do not begin with points drawn from the reference."""
+
+    def rehearsal(description: dict[str, Any], own: Any) -> Any:
+        calibration = description["fitted"]["items"]["calibration"]["fields"]
+        before = calibration["rehearsal"]
+        calibration["rehearsal"] = own
+        return before
+
+    def start(description: dict[str, Any], members: dict[str, bytes]) -> None:
+        description["fitted"]["items"]["start"] = "warm"
+
+    told: list[Any] = []
+    altered(views, lambda description, members: told.append(rehearsal(description, None)))
+    refused(tmp_path, altered(views, lambda description, members: rehearsal(description, None)), "rang|rehearsal")
+    refused(tmp_path, altered(content, lambda description, members: rehearsal(description, told[0])), "rehearsal|start")
+    refused(tmp_path, altered(views, start), r"start is warm, and must be cold")

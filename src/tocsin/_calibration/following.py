@@ -188,6 +188,6 @@ def _curve(levels: Float64Array, counts: Int64Array, following: Following) -> Ra
     """Rates at levels that were simulated, and beyond them as they fall at the last."""
     rows = following.rows * len(following.deviations)
     log = np.minimum.accumulate(np.log(np.maximum(counts, 0.5) / rows))
-    fall = max((log[-3] - log[-1]) / (levels[-1] - levels[-3]), 1e-3)
+    fall = float(max((log[-3] - log[-1]) / (levels[-1] - levels[-3]), 1e-3))
     tail = Tail(float(levels[-1]), float(log[-1]), 1 / fall, 0.0, TAIL_DOUBT)
     return RateCurve(levels, log, tail)

@@ -1,4 +1,7 @@
-"""Hot functions of views, compiled. `numpy_views` has the same ones in plain NumPy: read those first."""
+"""Hot functions of views, compiled. `numpy_views` has the same ones in plain NumPy: read those first.
+
+A long file, since compiled functions are given all that they need one by one.
+"""
 
 from __future__ import annotations
 

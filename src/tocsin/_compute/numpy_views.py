@@ -28,7 +28,8 @@ def view_rows(
 
     What is far from the centre, by more than `soft`, moves closer, as its logarithm.
     """
-    own = np.clip((points[:, chosen] - centre) / spread, -LARGEST, LARGEST)
+    with np.errstate(over="ignore"):
+        own = np.clip((points[:, chosen] - centre) / spread, -LARGEST, LARGEST)
     along = own if not axes.size else (own[:, :, None] * axes).sum(1)
     rows: Float64Array = soft * np.arcsinh(along / soft)
     return rows

@@ -20,7 +20,7 @@ from tocsin._compute.arrays import BoolArray, Float64Array, read_only
 from tocsin._data import validation
 from tocsin._data.foreign import is_on_gpu
 from tocsin._data.intake import Intake, Rows
-from tocsin._detector import checking, checking_runs, storage
+from tocsin._detector import checking, checking_runs, checking_views, storage
 from tocsin._detector.schema import Each, Record, Rule, anything
 from tocsin._detector.sizes import Sizes
 from tocsin._state.fitted import C, Fitted
@@ -218,6 +218,7 @@ class DetectorBase(Generic[C]):
         live = self._restore(parts, windows, functions)
         with content.explained():
             checking_runs.check_channels(saved["normaliser"], live.channels, "fitted.normaliser")
+            checking_views.check_views(live, saved, "fitted")
         run = content.part("run", partial(checking_runs.check_run, sizes=sizes, live=live, state_rule=self._state_rule))
         fitted: Fitted[C] = Fitted(live=live, functions=functions, **saved)
         self._deploy(fitted, Run.restored(run, fitted.widest))

@@ -64,12 +64,13 @@ def check_fitted(saved: Any, at: str, kind: type[Thresholds]) -> None:
     calibration = saved["calibration"]
     must(len(calibration.thresholds) > 0, f"{at}.calibration.thresholds", 0, "one at least")
     if isinstance(calibration, Calibration):
-        least = 2 * sizes.widest + 2
+        rehearsed = calibration.rehearsal is not None
+        least = sizes.widest + 1 if rehearsed else 2 * sizes.widest + 2
         must(sizes.points >= least, f"{at}.reference", sizes.points, f"{least} points or more, for such windows")
         must(calibration.block <= sizes.points, f"{at}.calibration.block", calibration.block, "within the reference")
         must(calibration.guard <= sizes.points, f"{at}.calibration.guard", calibration.guard, "within the reference")
         must(calibration.block == 1 or saved.get("edges") is not None, f"{at}.edges", None, "there: blocks need them")
-        rehearsed = calibration.rehearsal is not None
+        must(not rehearsed or not sizes.warm, f"{at}.start", saved["start"], "cold: it goes on from the reference")
         explained = sizes.columns is None or rehearsed or saved.get("rang") is not None
         must(explained, f"{at}.rang", None, "there: explanations need them")
     else:

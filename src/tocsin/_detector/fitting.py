@@ -1,4 +1,7 @@
-"""What `Detector.fit` does: prepare the statistics, see how the reference was drawn, calibrate."""
+"""What `Detector.fit` does: prepare the statistics, see how the reference was drawn, calibrate.
+
+A long file, since what a fit decides, and what it tells of that, stand beside each other.
+"""
 
 from __future__ import annotations
 

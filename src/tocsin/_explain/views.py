@@ -16,7 +16,7 @@ from tocsin._explain.onset import Onset, find_onset
 from tocsin._explain.words import Words
 from tocsin._state import Fitted, Run
 from tocsin._statistics.base import Channel
-from tocsin._statistics.view_model import CHANGE, ERROR, FLOOR, LEVEL, MEAN, VIEWS
+from tocsin._statistics.view_model import CHANGE, ERROR, FLOOR, LEVEL, MEAN, MOVING, VIEWS
 from tocsin._statistics.views import ViewsLive
 
 OUTSIDE = 0.9
@@ -54,9 +54,19 @@ class Hearing:
         return loudest
 
     def loudest_of(self, name: str) -> int:
-        """The place of a column's loudest channel."""
-        own = [k for k, channel in enumerate(self.live.channels) if channel.column == name]
-        return max(own, key=lambda k: self._loud[k])
+        """The place of the channel that tells what a column did: its loudest.
+
+        What is far away counts as its logarithm, and seems to change less. So a level that has moved goes before
+        changes that have become small.
+        """
+        channels = self.live.channels
+        own = [k for k, channel in enumerate(channels) if channel.column == name]
+        loudest = max(own, key=lambda k: self._loud[k])
+        if channels[loudest].statistic == MEAN or self._off(loudest) > 0:
+            return loudest
+        means = [k for k in own if channels[k].statistic == MEAN and channels[k].view in (LEVEL, MOVING)]
+        moved = max(means, key=lambda k: self._loud[k])
+        return moved if self._loud[moved] > self.live.level else loudest
 
     @property
     def _loud(self) -> Float64Array:

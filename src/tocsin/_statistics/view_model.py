@@ -35,6 +35,12 @@ RIDGE, LAGS = 2.0, 3
 INTERQUARTILE, LEAST_QUARTILES = 1.349, 1e-3
 """Of the Gaussian law, in standard deviations; and what the spread between quartiles must be, in those, to count."""
 
+SMALLEST = 5e-324
+"""Number above 0: what a spread is at least, of columns that hardly differ from 0."""
+
+NEWLY_MISSING = "(newly missing)"
+"""What values belong to that are missing where the reference lacks none."""
+
 NO_AXES = np.empty((0, 0))
 
 
@@ -82,17 +88,14 @@ class Model:
     @classmethod
     def learn(cls, points: Float64Array, edges: Int64Array, spans: Spans, compute: Functions) -> Model:
         """From a reference in order, of one group or more."""
-        chosen = np.flatnonzero(np.ptp(points, axis=0) > 0).astype(np.int64)
+        chosen = np.flatnonzero(points.max(0) > points.min(0)).astype(np.int64)
         if not chosen.size:
             raise InputError(
                 "No column of the reference varies: there is nothing to learn what is usual from. Give observations "
                 "from a time in which they did, or leave constant columns out."
             )
         varying = points[:, chosen]
-        centre = np.median(varying, axis=0)
-        quartiles, deviation = np.percentile(varying, [25, 75], axis=0), varying.std(0)
-        spread = (quartiles[1] - quartiles[0]) / INTERQUARTILE
-        spread = np.where(spread > LEAST_QUARTILES * deviation, spread, deviation)
+        centre, spread = _locations(varying)
         axes = NO_AXES
         if len(chosen) > MOST_COLUMNS:
             axes = _directions(compute.view_rows(points, centre, spread, chosen, NO_AXES, SOFT))
@@ -118,7 +121,7 @@ class Model:
         """Of what is watched, by the names of the columns that numbers of a point belong to."""
         if self.axes.size:
             return [f"direction {k + 1}" for k in range(self.width)]
-        return [columns[owner] if owner < len(columns) else "missing values" for owner in owners[self.chosen]]
+        return [columns[owner] if owner < len(columns) else NEWLY_MISSING for owner in owners[self.chosen]]
 
     def channel_names(self, columns: tuple[str, ...], owners: Int64Array) -> tuple[Channel, ...]:
         """The channels, in their order."""
@@ -126,6 +129,17 @@ class Model:
         means = [Channel(MEAN, window, view=view, column=name) for view in VIEWS for window in windows for name in own]
         spreads = [Channel(SPREAD, windows[-1], view=view, column=name) for view in (ERROR, CHANGE) for name in own]
         return (*means, *spreads)
+
+
+def _locations(columns: Float64Array) -> tuple[Float64Array, Float64Array]:
+    """Medians and spreads of columns that vary, whatever their scale."""
+    exponents = np.frexp(np.abs(columns).max(0))[1]
+    moderate = np.ldexp(columns, -exponents)  # exact, and squares are then numbers
+    quartiles, deviation = np.percentile(moderate, [25, 75], axis=0), moderate.std(0)
+    spread = (quartiles[1] - quartiles[0]) / INTERQUARTILE
+    spread = np.where(spread > LEAST_QUARTILES * deviation, spread, deviation)
+    centre, spread = (np.ldexp(own, exponents) for own in (np.median(moderate, axis=0), spread))
+    return centre, np.maximum(spread, SMALLEST)
 
 
 def _directions(rows: Float64Array) -> Float64Array:

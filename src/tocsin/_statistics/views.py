@@ -141,6 +141,8 @@ class ViewsLive:
         }
         state["rows"][:past] = self.model.rows(self.past[:past], self.compute)
         self.advance(state, self.past, past, past + widest)
+        # Only the last of these has whole windows behind it: running scales are to learn nothing of the others.
+        state["squares"][: 2 * widest - 1] = self.scale
         state["scale"][:] = self.scale
         state["clock"][:] = -widest, 0
         return state

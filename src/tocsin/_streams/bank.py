@@ -263,7 +263,7 @@ def gaussian_of(detector: Detector) -> GaussianLive:
     members = fitted_of(detector).live.members
     if len(members) == 1 and isinstance(members[0], GaussianLive):
         return members[0]
-    names = ", ".join(sorted({channel.statistic for channel in detector.channels_}))
+    names = ", ".join(sorted({"Views" if channel.view else channel.statistic for channel in detector.channels_}))
     raise InputError(
         f"Many streams are watched together by MMD with Gaussian kernels, alone; this detector has {names}. Fit "
         "Detector(ert, MMD()), or keep a detector for each stream."
