@@ -12,7 +12,7 @@ import numpy as np
 from tocsin._compute.arrays import Float64Array
 from tocsin._experiments.base import Row, Table, Tables
 from tocsin._experiments.recorded_changes import KINDS
-from tocsin._experiments.recordings import TENNESSEE
+from tocsin._experiments.recorded_sets import TENNESSEE
 from tocsin._experiments.stream_methods import DEFAULT
 from tocsin._plots.figures import COLOURS, PAGE, figure
 
