@@ -1,10 +1,11 @@
 """alibi-detect's online MMD on real quiet streams: false alarms beside those promised.
 
-    python -m benchmarks.peer_streams FOLDER      # recordings as for `tocsin reproduce streams`; half an hour on one core
+    python -m benchmarks.peer_streams FOLDER    # as for `tocsin reproduce streams`; half an hour on one core
 
-Forty recordings of the sets that targets were set for, cut as in that experiment; ERT 500, and nothing else told. Columns
-are scaled by the reference, which is kind to it, as it has one kernel width for all. After an alarm its state is reset
-and it goes on with the next row. Writes docs/results/streams/peer.csv; what is in it already is not measured again.
+Forty recordings of the sets that targets were set for, cut as in that experiment; ERT 500, and nothing else told.
+Columns are scaled by the reference, which is kind to it, as it has one kernel width for all. After an alarm its state
+is reset and it goes on with the next row. Writes docs/results/streams/peer.csv, which the page quotes; what is in it
+already is not measured again.
 """
 
 from __future__ import annotations
@@ -59,7 +60,10 @@ def main() -> None:
                 continue
             rows.append(watched(name, found[place], SOURCES[name].digest(folder)))
             write_table(TABLE, rows)
-            print({key: rows[-1][key] for key in ("set", "recording", "reference", "rows", "alarms", "seconds")}, flush=True)
+            print(
+                {key: rows[-1][key] for key in ("set", "recording", "reference", "rows", "alarms", "seconds")},
+                flush=True,
+            )
 
 
 def watched(source: str, recording: Recording, digest: str) -> Row:

@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 FACTORS = tuple(float(1.2**power) for power in range(-16, 41))
-"""Of a limit: from a twentieth to fifteen hundred times, as T-squared is a square, and the textbook's may be far off."""
+"""Of a limit: from a twentieth to 1500 times, as T-squared is a square, and the textbook's limit may be far off."""
+
 
 def heard(method: Method, stream: DataFrame, factors: Sequence[float]) -> list[Int64Array]:
     """Alarms with each of the limits; other methods than charts have one."""
@@ -65,15 +66,15 @@ def _summed(
 
 @dataclass(frozen=True)
 class Equal:
-    """What the default and a chart find in a set when both ring as often.
+    """What the default and a chart find when both ring as often, in a set or over several.
 
-    reached: whether any limit that was tried does; if not, the chart's shares are those of the quietest, or loudest.
+    recordings: in which changes were tried.
+    reached: whether any limit that was tried rings as often; if not, the factor and shares are those of the nearest.
     """
 
-    set: str
+    sets: str
     chart: str
     recordings: int
-    tried: int
     expected: float
     alarms: int
     factor: float
@@ -89,20 +90,35 @@ class Equal:
 
 def equal(rows: Table) -> list[Equal]:
     """Of each set and chart, from the table."""
+    groups = dict.fromkeys((row["set"], row["beside"]) for row in rows if row["tried"])
+    return [_equal([row for row in rows if (row["set"], row["beside"]) == group]) for group in groups]
+
+
+def with_one_factor(rows: Table, name: str) -> list[Equal]:
+    """Of each chart, with the same factor in all sets: alarms are summed, and shares are means over sets."""
     found = []
-    for own in rows:
-        if own["method"] == DEFAULT and own["tried"]:
-            moved = [
-                row for row in rows if row["set"] == own["set"] and row["method"] == row["beside"] == own["beside"]
-            ]
-            factor, theirs, reached = _at_rate(sorted(moved, key=lambda row: float(row["factor"])), int(own["alarms"]))
-            found.append(
-                Equal(
-                    str(own["set"]), str(own["beside"]), int(own["recordings"]), int(own["tried"]),
-                    float(own["expected"]), int(own["alarms"]), factor, reached, _shares(own), theirs,
-                )
-            )  # fmt: skip
+    for chart in dict.fromkeys(row["beside"] for row in rows):
+        own = [row for row in rows if row["beside"] == chart and row["tried"]]
+        limits = dict.fromkeys((row["method"], row["factor"]) for row in own)
+        found.append(_equal([_over_sets(name, own, *limit) for limit in limits]))
     return found
+
+
+def _over_sets(name: str, rows: Table, method: object, factor: object) -> Row:
+    own = [row for row in rows if (row["method"], row["factor"]) == (method, factor)]
+    sums: Row = {what: sum(float(row[what]) for row in own) for what in ("expected", "alarms", "tried")}
+    means: Row = {kind: float(np.mean([float(row[kind]) for row in own])) for kind in KINDS}
+    return {**own[0], **sums, **means, "set": name}
+
+
+def _equal(rows: Table) -> Equal:
+    (own,) = (row for row in rows if row["method"] == DEFAULT)
+    moved = sorted((row for row in rows if row["method"] != DEFAULT), key=lambda row: float(row["factor"]))
+    factor, theirs, reached = _at_rate(moved, int(own["alarms"]))
+    return Equal(
+        str(own["set"]), str(own["beside"]), int(own["tried"]), float(own["expected"]), int(own["alarms"]), factor,
+        reached, _shares(own), theirs,
+    )  # fmt: skip
 
 
 def _at_rate(moved: Table, alarms: int) -> tuple[float, Float64Array, bool]:

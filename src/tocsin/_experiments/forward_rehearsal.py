@@ -78,9 +78,7 @@ class Model:
         sums = _sums(scaled)
         after = np.arange(first, len(rows))
         moving = (sums[after - NEAR] - sums[after - FAR]) / (FAR - NEAR)
-        foreseen = [
-            _lagged(column, first) @ weights for column, weights in zip(scaled.T, self._weights, strict=True)
-        ]
+        foreseen = [_lagged(column, first) @ weights for column, weights in zip(scaled.T, self._weights, strict=True)]
         level = scaled[first:]
         views = (level, level - np.stack(foreseen, axis=1), np.diff(scaled, axis=0)[first - 1 :], level - moving)
         return np.concatenate([form for view in views for form in _forms(view)], axis=1)

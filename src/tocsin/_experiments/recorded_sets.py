@@ -6,8 +6,8 @@ it, 5000 rows at most.
 Choices of the default detector were made on Tennessee Eastman, on SMD, and on every other recording of the wells, of
 the spacecraft and of NAB: those with even places among the names. All others are only reported. What is quiet in the
 sets that were added later: rows with eyes open, or closed, for 600 rows at least; a ventilation unit, of which nothing
-is labelled; the longest stretch of a pipe's flow without a labelled event; rows of a shuttle that are not anomalies, and
-patches of images, both in random order.
+is labelled; the longest stretch of a pipe's flow without a labelled event; rows of a shuttle that are not anomalies,
+and patches of images, both in random order.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 from tocsin._common.errors import InputError, MissingExtraError, Option
-from tocsin._experiments.recorded_sets import SOURCES, Cut
+from tocsin._experiments.recorded_sets import SOURCES
 
 if TYPE_CHECKING:
     from pandas import DataFrame

@@ -68,9 +68,9 @@ class Before(Default):
         return Detector(ert, statistic=MMD(), seed=self._seed)
 
 
-DEFAULT, BEFORE = "default", "version 0.1"
+DEFAULT, BEFORE, PROTOTYPE = "default", "version 0.1", "prototype"
 CHARTS: dict[str, type[Chart]] = {
-    "prototype": ForwardRehearsal,
+    PROTOTYPE: ForwardRehearsal,
     "Hotelling": Hotelling,
     "Hotelling, rehearsed": RehearsedHotelling,
 }

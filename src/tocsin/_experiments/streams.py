@@ -4,8 +4,8 @@ Sets (recorded_sets.py says how they are cut, and on which recordings choices we
 the run d00; quiet: d00_te, and rows 0-159 of every other test run, of which d04's and d05's are the same and count
 once; faults: rows 160 on), 3W wells (recordings with no label but 0), SMAP and MSL (training part), NAB (before the
 first labelled window), SMD (training part), Daphnet, the hydraulic rig (means of cycles, the three longest segments),
-IMS bearings (before row 532), C-MAPSS (the first half of each training engine's life). Targets (streams_targets.py) were
-set for these. EEG, HVAC, water flow, shuttle and image patches came later, and nothing was chosen on them.
+IMS bearings (before row 532), C-MAPSS (the first half of each training engine's life). Targets (streams_targets.py)
+were set for these. EEG, HVAC, water flow, shuttle and image patches came later, and nothing was chosen on them.
 
 Every method has the same reference, the promised ERT, and nothing else. One that raises InputError has refused. False
 alarms: a new run begins after each, and rows / ERT were promised. Charts do not ring again within 25 rows, which is
