@@ -27,18 +27,19 @@ from tocsin._experiments.base import Row, Table
 from tocsin._experiments.laboratory import read_table, write_table
 from tocsin._experiments.recorded_sets import SOURCES
 from tocsin._experiments.recordings import Recording
+from tocsin._experiments.stream_methods import DEFAULT
 
 ERT, WINDOW = 500, 25
 PLACES = {
     "Tennessee Eastman": 6,
     "3W wells": 8,
     "SMAP and MSL": 8,
-    "NAB": 8,
-    "SMD": 2,
-    "Daphnet": 1,
     "hydraulic rig": 3,
     "IMS bearings": 1,
     "C-MAPSS": 3,
+    "NAB": 8,
+    "Daphnet": 1,
+    "SMD": 2,
 }
 """Recordings of each set, spread evenly over its names."""
 
@@ -91,6 +92,26 @@ def watched(source: str, recording: Recording, digest: str) -> Row:
         "machine": provenance.machine(),
         "measured": time.strftime("%Y-%m-%d"),
     }
+
+
+def told(peer: Table, streams: Table) -> str:
+    """False alarms by set, beside those of the default on the same recordings at the same ERT."""
+    own = {(row["set"], row["recording"]): row for row in streams if row["method"] == DEFAULT and row["ert"] == ERT}
+    lines = [
+        "| set | recordings | rows | promised | alibi-detect | Tocsin | seconds of its fits, median |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    groups = {name: [row for row in peer if row["set"] == name] for name in PLACES}
+    for name, rows in {**groups, "all": peer}.items():
+        watched, seconds = sum(int(row["rows"]) for row in rows), np.median([float(row["seconds"]) for row in rows])
+        ours = sum(int(own[row["set"], row["recording"]]["alarms"]) for row in rows)
+        theirs = sum(int(row["alarms"]) for row in rows)
+        lines.append(
+            f"| {name} | {len(rows)} | {watched:,} | {watched / ERT:.1f} | {theirs} | {ours} | {seconds:.0f} |"
+        )
+    fewer = sum(int(row["bootstraps"]) < BOOTSTRAPS for row in peer)
+    lines += ["", f"With {BOOTSTRAPS:,} bootstraps; {FEWER:,} on {fewer} references of more than {LONG:,} rows."]
+    return "\n".join(lines)
 
 
 def scaled(recording: Recording) -> tuple[Float64Array, Float64Array]:
