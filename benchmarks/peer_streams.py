@@ -103,6 +103,8 @@ def told(peer: Table, streams: Table) -> str:
     ]
     groups = {name: [row for row in peer if row["set"] == name] for name in PLACES}
     for name, rows in {**groups, "all": peer}.items():
+        if not rows:
+            continue
         watched, seconds = sum(int(row["rows"]) for row in rows), np.median([float(row["seconds"]) for row in rows])
         ours = sum(int(own[row["set"], row["recording"]]["alarms"]) for row in rows)
         theirs = sum(int(row["alarms"]) for row in rows)
