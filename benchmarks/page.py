@@ -2,7 +2,8 @@
 
 python -m benchmarks.page
 
-In the page, what stands between <!-- NAME --> and <!-- end --> is what `tocsin reproduce NAME --draw-only` says.
+In the page, what stands between <!-- NAME --> and <!-- end --> is what `tocsin reproduce NAME --draw-only` says; for
+NAME peer, what benchmarks.peer_streams has found.
 """
 
 from __future__ import annotations
@@ -10,8 +11,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+from benchmarks import peer_streams
 from tocsin._experiments.catalogue import EXPERIMENTS
-from tocsin._experiments.laboratory import Laboratory
+from tocsin._experiments.laboratory import Laboratory, read_table
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
 PAGES = ("paper", "promise", "streams")
@@ -31,9 +33,13 @@ def filled(page: str, folder: Path) -> str:
 
     def fill(place: re.Match[str]) -> str:
         name = place["name"]
-        if not all((folder / f"{table}.csv").exists() for table in EXPERIMENTS[name].tables):
+        tables = ("peer", "streams") if name == "peer" else EXPERIMENTS[name].tables
+        if not all((folder / f"{table}.csv").exists() for table in tables):
             print(f"{name}: no table, left as it is")
             return place[0]
+        if name == "peer":
+            told = peer_streams.told(*(read_table(folder / f"{table}.csv") for table in tables))
+            return f"<!-- peer -->\n\n{told}\n\n<!-- end -->"
         text = laboratory.draw(name, EXPERIMENTS[name])
         body = re.sub(r"\A#+ .*\n+", "", text).strip()
         body = re.sub(r"(!\[[^]]*\]\()", rf"\1{folder.name}/", body)

@@ -1,6 +1,7 @@
-"""alibi-detect on the paper's configuration. Runs in an environment of its own, and prints one line of JSON.
+"""alibi-detect, in an environment of its own; prints one line of JSON.
 
-python benchmarks/peer.py
+python benchmarks/peer.py                      # speed and memory, on the paper's configuration
+python benchmarks/peer.py RECORDING OPTIONS    # a file with `reference` and `stream`, and options as JSON
 """
 
 from __future__ import annotations
@@ -18,8 +19,13 @@ POINTS, COLUMNS, WINDOW, PATHS, ERT, STREAM = 1000, 20, 25, 25_000, 1024.0, 1000
 
 
 def main() -> None:
-    """Fit and update its online MMD detector (PyTorch on the CPU)."""
+    """One of the two."""
     warnings.simplefilter("ignore")
+    json.dump(watch(*sys.argv[1:]) if sys.argv[1:] else measure(), sys.stdout)
+
+
+def measure() -> dict[str, float]:
+    """Fit and update its online MMD detector (PyTorch on the CPU)."""
     rng = np.random.default_rng(0)
     reference = rng.standard_normal((POINTS, COLUMNS)).astype(np.float32)
     stream = rng.standard_normal((STREAM, COLUMNS)).astype(np.float32)
@@ -35,7 +41,24 @@ def main() -> None:
     for x in stream:
         detector.predict(x)
     update = (time.perf_counter() - began) / STREAM
-    json.dump({"fit": fit, "memory": memory, "update": update}, sys.stdout)
+    return {"fit": fit, "memory": memory, "update": update}
+
+
+def watch(file: str, options: str) -> dict[str, float]:
+    """Alarms on a stream; its state is reset after each."""
+    importlib.import_module("torch").manual_seed(0)
+    asked, recording = json.loads(options), np.load(file)
+    reference, stream = (recording[name].astype(np.float32) for name in ("reference", "stream"))
+    began = time.perf_counter()
+    detector = importlib.import_module("alibi_detect.cd").MMDDriftOnline(
+        reference, asked["ert"], asked["window"], n_bootstraps=asked["bootstraps"], backend="pytorch", verbose=False
+    )
+    fit, alarms = time.perf_counter() - began, 0
+    for x in stream:
+        if detector.predict(x)["data"]["is_drift"]:
+            alarms += 1
+            detector.reset_state()
+    return {"fit": fit, "alarms": alarms}
 
 
 def peak() -> float:

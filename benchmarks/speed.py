@@ -228,13 +228,18 @@ def part(name: str) -> dict[str, float]:
 
 
 def peer() -> dict[str, float]:
-    """alibi-detect, installed into its own environment the first time."""
+    """alibi-detect on the paper's configuration."""
+    return run([str(peer_python()), str(HERE / "peer.py")])
+
+
+def peer_python() -> Path:
+    """The Python of an environment with alibi-detect, which is installed there the first time."""
     python = PEER / "bin" / "python"
     if not python.exists():
         subprocess.run([sys.executable, "-m", "venv", str(PEER)], check=True)
         for packages in (["torch==2.13.0"], ["alibi-detect==0.13.0"]):
             subprocess.run([str(python), "-m", "pip", "install", "--quiet", *packages], check=True)
-    return run([str(python), str(HERE / "peer.py")])
+    return python
 
 
 def run(command: list[str]) -> dict[str, float]:

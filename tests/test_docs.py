@@ -85,6 +85,7 @@ NOT_RUN = {
     "tocsin reproduce power": "takes most of an hour",
     "tocsin reproduce qq": "takes most of an hour",
     "tocsin reproduce rare": "takes an hour",
+    "tocsin reproduce simulated-streams": "takes a quarter of an hour",
     "tocsin reproduce streams": "needs recordings",
     "tocsin reproduce table1": "takes most of an hour, and a minute with --quick; or needs a cluster",
     "tocsin reproduce window-sharing": "takes minutes",

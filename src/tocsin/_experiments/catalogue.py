@@ -11,6 +11,7 @@ from tocsin._experiments.intervals import INTERVALS
 from tocsin._experiments.memories import MEMORIES
 from tocsin._experiments.problems import PROBLEMS_FIGURE
 from tocsin._experiments.rare import RARE
+from tocsin._experiments.simulated_streams import SIMULATED_STREAMS
 from tocsin._experiments.streams import STREAMS
 from tocsin._experiments.table1 import TABLE1
 from tocsin._experiments.window_sharing import WINDOW_SHARING
@@ -30,7 +31,9 @@ PAPER: dict[str, Experiment] = {
 PROMISE: dict[str, Experiment] = {"intervals": INTERVALS, "memories": MEMORIES, "rare": RARE}
 """The promise for one reference set, for streams with a memory, and for rare alarms."""
 
-EXPERIMENTS = PAPER | PROMISE | {"explanations": EXPLANATIONS, "streams": STREAMS}
+EXPERIMENTS = (
+    PAPER | PROMISE | {"explanations": EXPLANATIONS, "streams": STREAMS, "simulated-streams": SIMULATED_STREAMS}
+)
 
 GROUPS: dict[str, list[str]] = {
     "paper": [name for name, experiment in PAPER.items() if not experiment.needs_data],
