@@ -20,7 +20,7 @@ import pytest
 from scipy import stats
 
 from tocsin import Detector, Views
-from tocsin._calibration.wandering import SELDOM, wandering
+from tocsin._calibration.wandering import LIKE_WORLDS, SELDOM, unlikeness, wandering
 from tocsin._compute.arrays import Float64Array
 
 BOUND, EXPECTED = 4.9, 100
@@ -104,8 +104,26 @@ def test_a_walk_is_told() -> None:
 
 def test_memories_are_seldom_told_as_walks() -> None:
     """Stretches of a stream with a short memory hardly depend on each other; three times as often as if not at all."""
-    told = [len(wandering(remembering(rng, 1000, 20), rng)) for rng in map(np.random.default_rng, range(10))]
+    rngs = [np.random.default_rng(k) for k in range(10)]
+    worlds = np.array([unlikeness(remembering(np.random.default_rng([9, k]), 1000, 20)) for k in range(40)])
+    told = [len(wandering(remembering(rng, 1000, 20), worlds, np.ones(20), rng)) for rng in rngs]
     assert sum(told) <= stats.binom.isf(RARE, 200, 3 * SELDOM)
+
+
+def test_memories_that_worlds_share_are_told_less_often() -> None:
+    """What has a memory of 0.9 seems to wander in a third of references of 300 points; worlds of it do, too."""
+    rngs = [np.random.default_rng([7, k]) for k in range(40)]
+    worlds = np.array([unlikeness(remembering(rng, 300, 10, 0.9)) for rng in rngs])
+    references = [remembering(rng, 300, 10, 0.9) for rng in rngs]
+
+    def found(worlds: Float64Array, memory: float) -> int:
+        pairs = zip(references, rngs, strict=True)
+        return sum(len(wandering(rows, worlds, np.full(10, memory), rng)) for rows, rng in pairs)
+
+    alone, told, endless = found(worlds + np.inf, 10.0), found(worlds, 10.0), found(worlds, 300.0)
+    assert told < alone / 2
+    assert told <= stats.binom.isf(RARE, 400, 2 * LIKE_WORLDS)
+    assert endless > told
 
 
 # What is found, and named

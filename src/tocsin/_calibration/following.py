@@ -14,12 +14,15 @@ from tocsin._compute import Functions
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._execution.threads import Executor
 
-LEAST_MEMORY, ATTACK, CAP, FADE = 100.0, 3.0, 1.5, 0.5
-"""Rows that running scales remember, at least; an alarm raises them until three times its square is quiet; squares
-count up to that of 1.5 thresholds; and a stream's first rows are judged more strictly for half of the memory."""
+LEAST_MEMORY, MOST_MEMORY = 20.0, 2000.0
+"""Rows that running scales remember: as many as the expected run time, within these."""
 
-FIRST_LEVEL, FIRST_SLOPE, FARTHEST_STEP = 2.7, 3.5, 1.0
-"""Where to look first for the level, how fast the log rate falls there, and how far to go in one step."""
+ATTACK, CAP, FADE = 3.0, 1.5, 0.5
+"""An alarm raises running scales until three times its square is quiet; squares count up to that of 1.5 thresholds; and
+a stream's first rows are judged more strictly for half of the memory."""
+
+FIRST_LEVEL, FIRST_SLOPE, FARTHEST_STEP, LEAST_LEVEL = 2.7, 3.5, 1.0, 0.3
+"""Where to look first for the level, how fast the log rate falls there, how far to go in one step, and where to end."""
 
 STEPS, CLOSE = 6, 0.05
 """Steps at most, and the error of the log rate at which to stop."""
@@ -27,8 +30,12 @@ STEPS, CLOSE = 6, 0.05
 FEWEST_ALARMS = 60.0
 """What is rarer than gives so many in all streams is extrapolated."""
 
-GRID = np.array([-1.5, -1.0, -0.6, -0.3, -0.15, 0.0, 0.15, 0.3])
-"""Levels whose rates are simulated, from the one that is promised."""
+GRID = np.array([0.45, 0.65, 0.8, 0.9, 0.95, 1.0, 1.05, 1.1])
+"""Levels whose rates are simulated, in that which is looked for."""
+
+STEEP, LEAST_FALL = 5, 0.7
+"""Levels from which the fall beyond the last is read; and that of the log rate from one level to the next whole one, at
+least: where few streams ring, it may seem to be none."""
 
 STRICTER = np.array([0.0, 0.15, 0.35, 0.7])
 """By how much more a stream's first rows may have to be loud to ring."""
@@ -41,6 +48,11 @@ LOUD = 0.98
 
 TAIL_DOUBT = np.diag([0.04, 0.01])
 """Covariance of log scale and shape of a tail that is read off the last levels."""
+
+
+def memory_of(ert: float) -> float:
+    """Rows that running scales remember."""
+    return min(max(ert, LEAST_MEMORY), MOST_MEMORY)
 
 
 @dataclass(frozen=True)
@@ -66,9 +78,11 @@ class Following:
     compute: Functions
     executor: Executor
 
-    @cached_property
+    @property
     def memory(self) -> float:
-        return max(self.ert, LEAST_MEMORY)
+        """Rows that running scales remember: no more than streams have for each of the fewest alarms, since what an
+        alarm has raised keeps the next from coming."""
+        return min(memory_of(self.ert), self.rows * len(self.deviations) / FEWEST_ALARMS)
 
     @cached_property
     def rows(self) -> int:
@@ -125,7 +139,7 @@ class Following:
                 slope = float(np.clip((b - d) / (c - a), 0.5, 20.0))
             if abs(off) < CLOSE:
                 break
-            guess += float(np.clip(off / slope, -FARTHEST_STEP, FARTHEST_STEP))
+            guess = max(guess + float(np.clip(off / slope, -FARTHEST_STEP, FARTHEST_STEP)), LEAST_LEVEL)
         return min(tried, key=lambda each: abs(each[1]))[0]
 
 
@@ -163,12 +177,11 @@ def find(following: Following, columns: int) -> Found:
     for _ in range(2):
         early = _strictness(following, level, scale)
         level = following.level(level, early, scale)
-    counts = [following.counts(level + step, early, scale).all for step in GRID]
-    curve = _curve(level + GRID, np.array([own.sum() for own in counts]), following)
-    alarms = int(counts[int(np.argmin(np.abs(GRID)))].sum())
-    return Found(
-        curve.level(-math.log(following.ert)), early, scale, curve, alarms, _leverage(following, level, early, scale)
-    )
+    counts = np.array([following.counts(level * part, early, scale).all.sum() for part in GRID])
+    curve, alarms = _curve(level * GRID, counts, following), int(counts[GRID == 1][0])
+    promised = max(curve.level(-math.log(following.ert)), LEAST_LEVEL)
+    leverage = _leverage(following, level, early, scale) * promised / level
+    return Found(promised, early, scale, curve, alarms, leverage)
 
 
 def _leverage(following: Following, level: float, early: float, scale: Float64Array) -> float:
@@ -188,6 +201,6 @@ def _curve(levels: Float64Array, counts: Int64Array, following: Following) -> Ra
     """Rates at levels that were simulated, and beyond them as they fall at the last."""
     rows = following.rows * len(following.deviations)
     log = np.minimum.accumulate(np.log(np.maximum(counts, 0.5) / rows))
-    fall = float(max((log[-3] - log[-1]) / (levels[-1] - levels[-3]), 1e-3))
+    fall = max(-float(np.polyfit(levels[-STEEP:], log[-STEEP:], 1)[0]), LEAST_FALL)
     tail = Tail(float(levels[-1]), float(log[-1]), 1 / fall, 0.0, TAIL_DOUBT)
     return RateCurve(levels, log, tail)

@@ -6,35 +6,58 @@ import numpy as np
 
 from tocsin._compute.arrays import Float64Array, Int64Array
 
-STRETCHES, SHORTEST = 24, 10
-"""Stretches whose means are compared, at most, and the rows of one."""
+STRETCHES, SHORTEST, FEWEST = 24, 10, 6
+"""Stretches whose means are compared, at most; the rows of one; and stretches that say anything."""
 
 ORDERS = 999
 """Random orders of the stretches that the real one is ranked among."""
 
-SELDOM = 0.01
-"""How often a column that does not wander is said to, if stretches do not depend on each other."""
+SELDOM, LIKE_WORLDS = 0.01, 0.05
+"""How often a column that does not wander is said to, if stretches do not depend on each other; and if the column has a
+memory that is short, like that of worlds made of it."""
+
+AS_LONG = 0.1
+"""A memory of this part of the reference is as good as one without end."""
 
 
-def wandering(rows: Float64Array, rng: np.random.Generator) -> Int64Array:
+def unlikeness(rows: Float64Array) -> Float64Array:
+    """Von Neumann's ratio (1941) of the means of stretches, of columns of rows (n, d) in time: small where neighbours
+    are more alike than others."""
+    means = _means(rows)
+    if len(means) < FEWEST:
+        return np.full(rows.shape[1], np.inf)
+    ratio: Float64Array = _ratio(means[None])[0]
+    return ratio
+
+
+def wandering(rows: Float64Array, worlds: Float64Array, memory: Float64Array, rng: np.random.Generator) -> Int64Array:
     """The columns of rows (n, d) in time that wander: trends, walks, and memories as long as the reference.
 
-    Neighbouring stretches are more alike than they would be in any other order: von Neumann's ratio (1941) of their
-    means, ranked among random orders.
+    Neighbouring stretches are more alike than they would be in another order of the stretches, and than those of
+    worlds are; or so much alike that worlds made of them wander too.
+
+    worlds: `unlikeness` of worlds made of the rows, (worlds, d).  memory: of each column, in rows.
     """
-    count = min(STRETCHES, len(rows) // SHORTEST)
-    if count < 6:
+    means = _means(rows)
+    if len(means) < FEWEST:
         return np.empty(0, np.int64)
+    own = unlikeness(rows)
+    orders = np.argsort(rng.random((ORDERS, len(means))), axis=1)
+    rank = (_ratio(means[orders]) <= own).sum(0) + 1
+    ordered = (rank <= SELDOM * (ORDERS + 1)) & (means.std(0) > 0)
+    unlike_worlds = (worlds <= own).mean(0) <= LIKE_WORLDS
+    return np.flatnonzero(ordered & (unlike_worlds | (memory >= AS_LONG * len(rows))))
+
+
+def _means(rows: Float64Array) -> Float64Array:
+    """Of stretches."""
+    count = max(min(STRETCHES, len(rows) // SHORTEST), 1)
     edges = np.linspace(0, len(rows), count + 1).astype(int)
-    means = np.add.reduceat(rows, edges[:-1], axis=0) / np.diff(edges)[:, None]
-    steps = _steps(means[None])[0]
-    orders = np.argsort(rng.random((ORDERS, count)), axis=1)
-    others = _steps(means[orders])
-    rank = (others <= steps).sum(0) + 1
-    return np.flatnonzero((rank <= SELDOM * (ORDERS + 1)) & (means.std(0) > 0))
+    means: Float64Array = np.add.reduceat(rows, edges[:-1], axis=0) / np.diff(edges)[:, None]
+    return means
 
 
-def _steps(means: Float64Array) -> Float64Array:
-    """Mean squares of the steps from one stretch to the next; (orders, stretches, d) to (orders, d)."""
-    squares: Float64Array = (np.diff(means, axis=1) ** 2).mean(1)
-    return squares
+def _ratio(means: Float64Array) -> Float64Array:
+    """Mean squares of steps from one stretch to the next, in the variance; (orders, stretches, d) to (orders, d)."""
+    ratio: Float64Array = (np.diff(means, axis=1) ** 2).mean(1) / np.maximum(means.var(1), 1e-300)
+    return ratio

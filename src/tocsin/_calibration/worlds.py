@@ -70,6 +70,12 @@ class World:
             FARTHEST * (ordered[-1] - high),
         )  # fmt: skip
 
+    @property
+    def memory(self) -> Float64Array:
+        """Rows over which what happens to a column has its effect on it."""
+        forgotten: Float64Array = 1 / np.maximum(1 - self.weights.sum(0), 1e-9)
+        return forgotten
+
     def draw(self, rng: np.random.Generator, length: int, compute: Functions) -> Float64Array:
         """A stream of so many rows."""
         whole, n = length + SETTLING, len(self.errors)

@@ -10,13 +10,13 @@ from itertools import pairwise
 
 import numpy as np
 
-from tocsin._calibration.following import ATTACK, CAP, FADE, LEAST_MEMORY, Following, Found, find
+from tocsin._calibration.following import ATTACK, CAP, FADE, Following, Found, find, memory_of
 from tocsin._calibration.normalise import Normaliser
 from tocsin._calibration.rehearsal import Evidence, Heard, Pool
 from tocsin._calibration.result import Calibration, guaranteed
 from tocsin._calibration.tail import RateCurve
 from tocsin._calibration.uncertainty import Errors
-from tocsin._calibration.wandering import wandering
+from tocsin._calibration.wandering import unlikeness, wandering
 from tocsin._calibration.worlds import World
 from tocsin._common.errors import InputError
 from tocsin._common.seeds import Purpose, generator
@@ -36,7 +36,7 @@ HORIZON, SHORTEST, LONGEST = 4.0, 1000, 4000
 FEWEST_WORLDS, MOST_WORLDS, ALARMS = 12, 64, 60.0
 """Worlds, and the alarms that they should give."""
 
-CHEAP, DEAR, LEAST_WORLDS = 2e6, 1.2e7, 6
+CHEAP, DEAR, LEAST_WORLDS = 4e6, 1.2e7, 6
 """Numbers of worlds up to which there are more of them than that takes, and beyond which there are fewer."""
 
 SETTLING, LAST = 2.0, 0.6
@@ -60,9 +60,11 @@ def default_windows(count: int, ert: float) -> tuple[int, ...]:
 
 @dataclass(frozen=True, eq=False)
 class Made:
-    """A world: what was heard of its reference, and its channels from the last of those rows on."""
+    """A world: what was heard of its reference, how unlike neighbours its stretches are, and its channels from the last
+    of those rows on."""
 
     heard: Heard
+    unlike: Float64Array
     channels: Float64Array
 
 
@@ -88,19 +90,21 @@ class RehearsedFit:
         rows, widest = model.rows(points, functions), model.spans.widest
         channels = np.concatenate([model.channels(rows[a:b], functions) for a, b in pairwise(edges)])
         own = Heard.of(channels, widest)
-        past = min(int(LAST * len(channels)), int(SETTLING * max(self.ert, LEAST_MEMORY)))
-        worlds = self._worlds(model, World.of(rows, edges), rows.shape, past, progress)
+        past = min(int(LAST * len(channels)), int(SETTLING * memory_of(self.ert)))
+        like = World.of(rows, edges)
+        worlds = self._worlds(model, like, rows.shape, past, progress)
         pool = Pool.of(np.array([world.heard.logarithms for world in worlds]))
         unit, units = pool.shrunk(own.logarithms), [pool.shrunk(world.heard.logarithms) for world in worlds]
         evidence = Evidence.of(own, unit, [world.heard for world in worlds], units, widest)
         streams = [(w.channels - w.heard.centre) / np.exp(u) for w, u in zip(worlds, units, strict=True)]
+        unlike = np.array([world.unlike for world in worlds])
+        moved = wandering(rows, unlike, like.memory, generator(self.seed, Purpose.WANDERING))
         del worlds
         following = Following(streams, past, widest, self.ert, functions, Threads(self.workers))
         with progress_bar("calibrating", progress):
             found = find(following, model.width)
         calibration = self._calibration(found, evidence, following, dependence, len(points))
         own_names = model.column_names(learned.intake.names, learned.intake.owners)
-        moved = wandering(rows, generator(self.seed, Purpose.WANDERING))
         told = replace(evidence.told, wandering=tuple(dict.fromkeys(own_names[column] for column in moved)))
         calibration = replace(calibration, rehearsal=told, seconds=time.perf_counter() - began)
         if self.guarantee is not None:
@@ -149,7 +153,8 @@ class RehearsedFit:
         functions = self.functions.nearby
         rows = world.draw(generator(self.seed, Purpose.WORLDS, number), n + length, functions)
         channels, born = model.channels(rows, functions), n - model.spans.history
-        return Made(Heard.of(channels[:born], model.spans.widest), channels[max(born - past, 0) :].copy())
+        heard = Heard.of(channels[:born], model.spans.widest)
+        return Made(heard, unlikeness(rows[:n]), channels[max(born - past, 0) :].copy())
 
     def _calibration(
         self, found: Found, evidence: Evidence, following: Following, dependence: float | None, count: int
