@@ -95,6 +95,9 @@ class Hearing:
     def how(self, k: int) -> str:
         """What a channel heard, in words."""
         channel, off = self.live.channels[k], self._off(k)
+        of_level = channel.statistic == MEAN and channel.view in (LEVEL, MOVING)
+        if self._tells_gaps(k) and not of_level:
+            return "missing at other times"
         sign = self._direction(k)[0 if off > 0 else 1]
         if channel.statistic != MEAN:
             what = "changes" if channel.view == CHANGE else "prediction errors"
@@ -116,13 +119,19 @@ class Hearing:
         if not isinstance(intake, Tabular) or model.axes.size:
             return "higher", "lower"
         feature = int(model.chosen[k % model.width])
-        if feature in intake.columns.gaps:
+        if self._tells_gaps(k):
             return "missing more often", "missing less often"
         owner = int(intake.owners[feature])
         column, place = intake.columns.columns[owner], feature - int(np.flatnonzero(intake.owners == owner)[0])
         if column.kind == "category" and column.corners and place < len(column.values):
             return f"more often {column.values[place]}", f"less often {column.values[place]}"
         return ("higher", "lower") if column.kind in NUMERIC else ("other values", "other values")
+
+    def _tells_gaps(self, k: int) -> bool:
+        """Whether a channel is of whether a column is missing."""
+        intake, model = self.fitted.intake, self.live.model
+        tabular = isinstance(intake, Tabular) and not model.axes.size
+        return tabular and int(model.chosen[k % model.width]) in intake.columns.gaps
 
     def _off(self, k: int) -> float:
         """How far a channel is from its mean, in units of its view."""
