@@ -130,8 +130,9 @@ class Hearing:
     def _tells_gaps(self, k: int) -> bool:
         """Whether a channel is of whether a column is missing."""
         intake, model = self.fitted.intake, self.live.model
-        tabular = isinstance(intake, Tabular) and not model.axes.size
-        return tabular and int(model.chosen[k % model.width]) in intake.columns.gaps
+        if not isinstance(intake, Tabular) or model.axes.size:
+            return False
+        return int(model.chosen[k % model.width]) in intake.columns.gaps
 
     def _off(self, k: int) -> float:
         """How far a channel is from its mean, in units of its view."""
