@@ -94,8 +94,10 @@ def test_many_columns_are_watched_along_their_principal_directions() -> None:
     expected *= np.sign((expected * model.axes).sum(0))
     np.testing.assert_allclose(model.axes, expected, rtol=0, atol=1e-8 * np.abs(expected).max())
     assert model.width == MOST_COLUMNS
-    names = model.column_names(tuple("abc"), np.zeros(len(points[0]), np.int64))
-    assert names[:2] == ["direction 1", "direction 2"]
+    owners = np.arange(len(points[0]))
+    assert model.column_names(tuple(map(str, owners)), owners)[:2] == ["direction 1", "direction 2"]
+    halves = model.column_names(("a", "b"), (owners >= len(owners) - 1).astype(np.int64))
+    assert halves[0] == "direction 1 (mostly a)"
 
 
 def test_few_directions_of_many_columns() -> None:

@@ -28,7 +28,6 @@ from tocsin._compute.arrays import Float64Array
 from tocsin._detector import rehearsing
 from tocsin._detector.base import content_of
 from tocsin._state import Start
-from tocsin._statistics.view_model import MOST_COLUMNS
 from tocsin.integrations.sklearn import ChangeDetector
 
 
@@ -219,7 +218,7 @@ def test_tables(columns: list[str], tmp_path: Path) -> None:
     reference, stream = table(300)[columns], table(120, seed=1)[columns]
     detector = made(ert=300).fit(reference)
     named = {str(channel.column) for channel in detector.channels_}
-    assert named <= set(columns) or named <= {f"direction {k + 1}" for k in range(MOST_COLUMNS)}
+    assert named <= set(columns) or all(name.startswith("direction ") for name in named)
     detector.update_many(stream[:50])
     detector.save(tmp_path / "a.tocsin")
     other = Detector.load(tmp_path / "a.tocsin")

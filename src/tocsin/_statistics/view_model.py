@@ -26,6 +26,9 @@ FLOOR, LEAST_SIZE = 0.05, 0.02
 MOST_COLUMNS = 64
 """Columns that are watched one by one. Where there are more, this many of their principal directions are."""
 
+MOSTLY = 0.5
+"""Part of a direction from which on it is called by a column's name."""
+
 SHORTEST_BASE, LONGEST_BASE, SHORTEST_GAP, LONGEST_GAP = 8, 100, 3, 20
 """Rows of the moving baseline, and between it and the row that is compared with it."""
 
@@ -119,9 +122,16 @@ class Model:
 
     def column_names(self, columns: tuple[str, ...], owners: Int64Array) -> list[str]:
         """Of what is watched, by the names of the columns that numbers of a point belong to."""
-        if self.axes.size:
-            return [f"direction {k + 1}" for k in range(self.width)]
-        return [columns[owner] if owner < len(columns) else NEWLY_MISSING for owner in owners[self.chosen]]
+        own = [columns[owner] if owner < len(columns) else "missing values" for owner in owners[self.chosen]]
+        if not self.axes.size:
+            return own
+        names = list(dict.fromkeys(own))
+        share = np.zeros((len(names), self.width))
+        np.add.at(share, [names.index(name) for name in own], self.axes**2 / (self.axes**2).sum(0))
+        return [
+            f"direction {k + 1} (mostly {names[part.argmax()]})" if part.max() > MOSTLY else f"direction {k + 1}"
+            for k, part in enumerate(share.T)
+        ]
 
     def channel_names(self, columns: tuple[str, ...], owners: Int64Array) -> tuple[Channel, ...]:
         """The channels, in their order."""
