@@ -122,7 +122,7 @@ class Model:
 
     def column_names(self, columns: tuple[str, ...], owners: Int64Array) -> list[str]:
         """Of what is watched, by the names of the columns that numbers of a point belong to."""
-        own = [columns[owner] if owner < len(columns) else "missing values" for owner in owners[self.chosen]]
+        own = [columns[owner] if owner < len(columns) else NEWLY_MISSING for owner in owners[self.chosen]]
         if not self.axes.size:
             return own
         names = list(dict.fromkeys(own))
