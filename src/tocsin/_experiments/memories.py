@@ -17,6 +17,7 @@ from tocsin._experiments.coverage import Coverage, column
 from tocsin._experiments.processes import PROCESSES
 from tocsin._experiments.runs import run_lengths
 from tocsin._samplers import Independent, Sampler
+from tocsin._statistics import MMD
 
 POINTS, ERT = 40_000, 512
 RUNS, FEW_RUNS = 300, 100
@@ -42,7 +43,7 @@ class Recording(Unit):
         rng = generator(self.seed, "memories", self.process, self.number)
         chosen = SAMPLERS[self.sampler]
         detector = Detector(
-            ERT, sampler=chosen, interval=self.sampler == "auto", start="cold", seed=int(rng.integers(2**31))
+            ERT, MMD(), sampler=chosen, interval=self.sampler == "auto", start="cold", seed=int(rng.integers(2**31))
         )
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DependenceWarning)
@@ -98,7 +99,7 @@ def draw(tables: Tables, _folder: Path) -> str:
     lines = [
         "# Streams with a memory",
         "",
-        f"References of {int(rows[0]['points']):,} observations, a promised ERT of {ERT}; ARTs of the default detector "
+        f"References of {int(rows[0]['points']):,} observations, a promised ERT of {ERT}; ARTs of `MMD()` "
         "on streams from the same process. 'Covered' as in the experiment 'intervals'.",
         "",
         "| process | block | guard | ART by blocks or 'auto' | mean log(ART/ERT) | true spread | predicted | covered "
