@@ -131,7 +131,7 @@ BASELINES: dict[str, type[Any]] = {"ScanB": ScanB, "LSDDInc": LSDDInc}
 def prepare(folder: Path) -> None:
     """A file of every kind: quiet, and after an alarm; banks; states of fleets."""
     for name, (options, law) in DETECTORS.items():
-        given = {"ert": 40, "window": 5, "paths": 400, "seed": 1, **options}
+        given = {"ert": 40, "statistic": MMD(), "window": 5, "paths": 400, "seed": 1, **options}
         detector = Detector(**given).fit(law(0, 90))
         detector.update_many(law(1, 7))
         detector.save(folder / f"{name}.tocsin")
@@ -141,7 +141,7 @@ def prepare(folder: Path) -> None:
                 break
         detector.save(folder / f"{name}, alarm.tocsin")
     for name, start in BANKS.items():
-        fitted = Detector(40, window=(5, 9), paths=400, seed=1, start=start).fit(rows(0, 90))
+        fitted = Detector(40, MMD(), window=(5, 9), paths=400, seed=1, start=start).fit(rows(0, 90))
         bank = DetectorBank(fitted, 3)
         for i in range(15):
             bank.update(rows(i, 3) + np.array([[0.0], [0.0], [4.0]]))

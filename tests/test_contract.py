@@ -185,7 +185,7 @@ def views(**fixed: Any) -> Entry:
 
 
 REGISTRY = {
-    "MMD": entry(),
+    "MMD": entry(sampler=Independent()),
     "MMD, one width": entry(MMD(Gaussian()), window=WIDEST),
     "MMD, discrete": entry(MMD(Gaussian(width=(1, 2.5))), discrete),
     "MeanShift, discrete": entry(MeanShift(), discrete),
@@ -657,7 +657,7 @@ def test_no_shared_default() -> None:
 
 ON_TORCH: dict[str, Any] = {"backend": "torch", "device": DEVICE}
 TORCH_REGISTRY = {
-    "MMD": entry(**ON_TORCH),
+    "MMD": entry(sampler=Independent(), **ON_TORCH),
     "MMD, one width": entry(MMD(Gaussian()), window=WIDEST, **ON_TORCH),
     "MMD, discrete": entry(MMD(Gaussian(width=(1, 2.5))), discrete, **ON_TORCH),
     "MMD, paper": entry(MMD(Gaussian()), mode="paper", **ON_TORCH),

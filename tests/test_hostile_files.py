@@ -286,7 +286,7 @@ def test_what_could_not_be_read_is_not_written(tmp_path: Path) -> None:
 
 def test_a_bank_that_was_made_up(tmp_path: Path) -> None:
     """More streams than windows, and a ring's place outside of it."""
-    bank = DetectorBank(Detector(30, window=5, paths=400, seed=1).fit(ROWS), 2)
+    bank = DetectorBank(Detector(30, MMD(), window=5, paths=400, seed=1).fit(ROWS), 2)
     bank.save(tmp_path / "good.tocsin")
     whole = (tmp_path / "good.tocsin").read_bytes()
 

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from reported import EVIL, REFERENCE, STREAM, Page, embedded, json_lines, reported, rows, table, tocsin, unpacked
-from tocsin import Detector
+from tocsin import MMD, Detector
 from tocsin._cli import streams
 from tocsin._cli.report import _rows_about
 from tocsin._data.tables import Table
@@ -60,9 +60,8 @@ def test_a_stream_that_is_not_as_the_reference_is_not_called_quiet(tmp_path: Pat
 
 def test_an_empty_stream(tmp_path: Path) -> None:
     """Is told, not drawn."""
-    Detector(100, window=5, paths=100, seed=0).fit(np.random.default_rng(0).normal(size=(60, 2)), progress=False).save(
-        tmp_path / "d.tocsin"
-    )
+    reference = np.random.default_rng(0).normal(size=(60, 2))
+    Detector(100, MMD(), window=5, paths=100, seed=0).fit(reference, progress=False).save(tmp_path / "d.tocsin")
     np.save(tmp_path / "none.npy", np.empty((0, 2)))
     result = tocsin("report", tmp_path / "d.tocsin", tmp_path / "none.npy", "-o", tmp_path / "r.html")
     assert result.exit_code == 0, result.output

@@ -40,7 +40,7 @@ def test_no_fit_simulates_without_end(ert: float, window: int) -> None:
 
 def test_thresholds_for_rare_alarms_rise_with_their_rarity() -> None:
     """However rare they are to be: nothing is refused, and nothing is infinite."""
-    detectors = [Detector(ert, window=5, paths=2000, seed=0).fit(ROWS) for ert in (1e2, 1e4, 1e8, 1e15)]
+    detectors = [Detector(ert, MMD(), window=5, paths=2000, seed=0).fit(ROWS) for ert in (1e2, 1e4, 1e8, 1e15)]
     thresholds = [detector.calibration_.threshold for detector in detectors]
     assert thresholds == sorted(set(thresholds))
     assert np.isfinite(thresholds).all()

@@ -46,7 +46,14 @@ def shared_letters(X: list[str], Y: list[str]) -> Array:
 
 def fitted(statistic: Any = None, reference: Any = ROWS, **options: Any) -> Detector:
     """A quick fit."""
-    defaults = {"ert": 30, "statistic": statistic, "window": 5, "paths": 600, "seed": 1}
+    defaults = {
+        "ert": 30,
+        "statistic": statistic,
+        "window": 5,
+        "paths": 600,
+        "seed": 1,
+        "sampler": Independent(),
+    }
     return Detector(**{**defaults, **options}).fit(reference)
 
 
@@ -377,7 +384,7 @@ def _stay_here() -> Iterator[None]:
         {"start": "cold", "mode": "paper"},
         {"backend": "numpy", "error": 0.5, "paths": 60},
         pytest.param({"backend": "torch", "device": "cpu"}, marks=needs_torch),
-        {"sampler": Independent(), "interval": False},
+        {"sampler": "auto", "interval": False, "statistic": MMD()},
         {"sampler": Blocks(4, 2), "guarantee": 0.6},
         {"sampler": Blocks(guard=1)},
     ],

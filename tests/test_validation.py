@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tocsin import LSDD, MMD, Blocks, Custom, Detector, Gaussian, InputError, MeanShift
+from tocsin import LSDD, MMD, Blocks, Custom, Detector, Gaussian, Independent, InputError, MeanShift
 from tocsin._calibration.normalise import Normaliser
 from tocsin._calibration.result import Calibration
 from tocsin._calibration.run import Simulation
@@ -24,7 +24,7 @@ ROWS = np.random.default_rng(0).normal(size=(60, 2))
 
 def fitted(statistic: Any = None, reference: Any = ROWS, **options: Any) -> Detector:
     """A quick fit with one option or another."""
-    defaults = {"ert": 30, "statistic": statistic, "window": 5, "paths": 60, "seed": 1}
+    defaults = {"ert": 30, "statistic": statistic, "window": 5, "paths": 60, "seed": 1, "sampler": Independent()}
     return Detector(**{**defaults, **options}).fit(reference)
 
 

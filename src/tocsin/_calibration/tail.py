@@ -10,6 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from tocsin._calibration.recursion import PassageCurve
+from tocsin._common.caches import Caching
 from tocsin._compute.arrays import Array, Float64Array, read_only
 
 POINTS = 256
@@ -117,7 +118,7 @@ def _covariance(shape: float, maxima: float) -> Float64Array:
 
 
 @dataclass(frozen=True, eq=False)
-class RateCurve:
+class RateCurve(Caching):
     """False alarms per test, for every threshold, once the transient is over.
 
     values, log_rates: rising and falling, up to where the tail starts.

@@ -1,1 +1,1 @@
-"""What every room uses: errors, checks, words for numbers, seeds."""
+"""What every room uses: errors, checks, caches, words for numbers, seeds."""

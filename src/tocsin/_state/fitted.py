@@ -11,6 +11,7 @@ import numpy as np
 
 from tocsin._calibration.normalise import Normaliser
 from tocsin._calibration.result import Thresholds
+from tocsin._common.caches import Caching
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Int32Array, Int64Array
 from tocsin._data.intake import Intake
@@ -23,7 +24,7 @@ C = TypeVar("C", bound=Thresholds)
 
 
 @dataclass(frozen=True, eq=False)
-class Fitted(Generic[C]):
+class Fitted(Caching, Generic[C]):
     """A reference, and all that was learned from it. It never changes: where a detector is in its stream is a `Run`.
 
     live: the statistics, which compare new points with the reference.

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, overload
 import numpy as np
 
 from tocsin._calibration.tail import RateCurve
+from tocsin._common.caches import Caching
 from tocsin._common.wording import counted
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin._state.frames import frame_of
@@ -59,7 +60,7 @@ _set_time, _set_alarm, _set_statistic, _set_threshold, _set_rarity, _set_channel
 
 
 @dataclass(frozen=True, eq=False)
-class Outcomes:
+class Outcomes(Caching):
     """The outcomes of a block of observations, an array entry each.
 
     Indexing or iterating gives `Outcome`s, slicing `Outcomes`. Frames have the columns time, alarm, statistic,

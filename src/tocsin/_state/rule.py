@@ -10,6 +10,7 @@ import numpy as np
 
 from tocsin._calibration.normalise import Normaliser
 from tocsin._calibration.result import Thresholds
+from tocsin._common.caches import Caching
 from tocsin._compute import Functions, on_host, speaking
 from tocsin._compute.arrays import Array, BoolArray, Float64Array, Int64Array, UInt64Array
 from tocsin._state.outcomes import Outcome, Outcomes
@@ -25,7 +26,7 @@ AS_IT_IS = np.zeros(1), np.ones(1)
 
 
 @dataclass(frozen=True, eq=False)
-class Rule:
+class Rule(Caching):
     """The path is the loudest channel plus a coin, and a test rings when the path exceeds its threshold.
 
     untested: observations of a run before its first test, number 0. A warm run made that one before its first

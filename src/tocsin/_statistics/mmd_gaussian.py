@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
-from typing import Any
 
 import numpy as np
 
+from tocsin._common.caches import Caching
 from tocsin._compute import Functions
 from tocsin._compute.arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from tocsin._execution.threads import Threads
@@ -151,7 +151,7 @@ class PreparedGaussian:
         return GaussianLive(points, offset, self.scaled, self.family, self.setting.guard, self.setting.compute)
 
 
-class GaussianLive(Anew):
+class GaussianLive(Caching, Anew):
     """S_t = A + C_t / (W (W - 1)) - 2 mean_{window} c(z), c(z) = mean_i k(x_i, z): one kernel row a step."""
 
     weights: Float32Array = NO_WEIGHTS
@@ -195,9 +195,6 @@ class GaussianLive(Anew):
             *self.executor.map(lambda piece: compared(points[piece], places[piece]), pieces), strict=True
         )
         return compute.concatenate(blocks, 1), compute.concatenate(linear, 1)
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in self.__dict__.items() if name not in ("_columns_on_device", "_step")}
 
     @cached_property
     def _columns_on_device(self) -> Float32Array:

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from tocsin._common.caches import Caching
 from tocsin._common.errors import Code, InputError, Option
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Float64Array, Int64Array
@@ -92,7 +93,7 @@ class Pace(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ViewsLive:
+class ViewsLive(Caching):
     """Views at work.
 
     middle, unit: of each channel, from which deviations are taken and in which they are told.  level: the threshold.
