@@ -354,8 +354,8 @@ def _view_channels(s: Sizes) -> Arguments:
 
 
 def _view_follow(s: Sizes) -> Arguments:
-    deviations = s.rng.standard_t(4, size=(min(s.count, 130), s.columns))
-    return [deviations, s.guard, np.full(s.columns, 1.5), 2.0, 30.0, 3.0, 1.5, s.windows[-1], 0.4, 20.0]
+    squares = s.rng.standard_t(4, size=(min(s.count, 130), s.columns)).astype(np.float32) ** 2
+    return [squares, s.guard, np.full(s.columns, 1.5), 2.0, 30.0, 3.0, 1.5, s.windows[-1], 0.4, 20.0]
 
 
 def _view_watch(s: Sizes) -> Arguments:

@@ -141,12 +141,13 @@ def test_channels(
 def test_running_scales(functions: compute.Functions) -> None:
     """Which rows ring, and where scales end: they hear of every row late, and of alarms at once."""
     rng = np.random.default_rng(5)
-    deviations = rng.standard_t(4, (400, 3)) * [1, 2, 0.5]
+    squares = ((rng.standard_t(4, (400, 3)) * [1, 2, 0.5]) ** 2).astype(np.float32)
+    deviations = np.sqrt(squares.astype(np.float64))
     level, memory, attack, cap, silent, early, fade = 2.5, 40.0, 3.0, 1.5, 6, 0.4, 20.0
     for born in (0, 3, 100, 400):
         scale = np.array([1.0, 1.5, 4.0])
         listener = naive.Listener(scale.tolist(), level, memory, attack, cap, silent, 0.0, fade)
-        rang = functions.view_follow(deviations, born, scale, level, memory, attack, cap, silent, early, fade)
+        rang = functions.view_follow(squares, born, scale, level, memory, attack, cap, silent, early, fade)
         expected = []
         for t, row in enumerate(deviations):
             if t == born:
@@ -267,10 +268,10 @@ def test_twins(seed: int) -> None:
     centre, spread = rng.normal(size=d), rng.uniform(0.1, 2, d)
     told = [each.view_rows(points, centre, spread, chosen, axes, SOFT) for each in (NUMBA, NUMPY)]
     np.testing.assert_allclose(told[0], told[1], rtol=1e-12, atol=1e-13)
-    deviations = seen[0] * 2
-    scales = [np.ones(deviations.shape[1]) for _ in range(2)]
+    squares = (seen[0].astype(np.float32) * 2) ** 2
+    scales = [np.ones(squares.shape[1]) for _ in range(2)]
     rang = [
-        each.view_follow(deviations, n // 3, scale, 1.5, 30.0, 3.0, 1.5, int(windows[-1]), 0.3, 15.0)
+        each.view_follow(squares, n // 3, scale, 1.5, 30.0, 3.0, 1.5, int(windows[-1]), 0.3, 15.0)
         for each, scale in zip((NUMBA, NUMPY), scales, strict=True)
     ]
     assert rang[0].tolist() == rang[1].tolist()

@@ -11,7 +11,7 @@ import numpy as np
 
 from tocsin._calibration.tail import RateCurve, Tail
 from tocsin._compute import Functions
-from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin._execution.threads import Executor
 
 LEAST_MEMORY, MOST_MEMORY = 20.0, 2000.0
@@ -57,10 +57,9 @@ def memory_of(ert: float) -> float:
 
 @dataclass(frozen=True)
 class Counts:
-    """Alarms of every stream: all, and those in its first rows; and how its running scales end, on average."""
+    """Alarms of all streams; and how their running scales end, on average."""
 
-    all: Int64Array
-    first: Int64Array
+    alarms: int
     scales: Float64Array
 
 
@@ -68,10 +67,10 @@ class Counts:
 class Following:
     """Streams to follow, each after rows of the past with which running scales settle.
 
-    deviations: of each world, (born + rows, channels).
+    squares: of how far channels are off, for each world, (born + rows, channels).
     """
 
-    deviations: Sequence[Float64Array]
+    squares: Sequence[Float32Array]
     born: int
     silent: int
     ert: float
@@ -82,12 +81,12 @@ class Following:
     def memory(self) -> float:
         """Rows that running scales remember: no more than streams have for each of the fewest alarms, since what an
         alarm has raised keeps the next from coming."""
-        return min(memory_of(self.ert), self.rows * len(self.deviations) / FEWEST_ALARMS)
+        return min(memory_of(self.ert), self.rows * len(self.squares) / FEWEST_ALARMS)
 
     @cached_property
     def rows(self) -> int:
         """Of each stream."""
-        return len(self.deviations[0]) - self.born
+        return len(self.squares[0]) - self.born
 
     @cached_property
     def first(self) -> int:
@@ -97,7 +96,7 @@ class Following:
     @cached_property
     def target(self) -> float:
         """Alarms of all streams at the level that is looked for: those promised, or as few as can be counted on."""
-        return max(self.rows * len(self.deviations) / self.ert, FEWEST_ALARMS)
+        return max(self.rows * len(self.squares) / self.ert, FEWEST_ALARMS)
 
     @cached_property
     def difference(self) -> float:
@@ -106,32 +105,37 @@ class Following:
         What a stream's halves have in common is the reference that both are judged by. (Alarms would tell too little:
         they are few, and each makes the next rarer.)
         """
-        halves = (np.array_split(np.abs(own[self.born :]).max(1), 2) for own in self.deviations)
-        loud = np.log([[max(np.quantile(half, LOUD), 1e-3) for half in pair] for pair in halves])
+        halves = (np.array_split(own[self.born :].max(1), 2) for own in self.squares)
+        loud = np.log([[max(np.quantile(half, LOUD), 1e-6) for half in pair] for pair in halves]) / 2
         return math.sqrt(max(float(np.cov(loud.T)[0, 1]), 0.0))
 
     def counts(self, level: float, early: float, scale: Float64Array, louder: float = 1.0) -> Counts:
         """Of all streams, at a level. louder: by what factor they are."""
-        found = list(self.executor.map(partial(self._follow, level, early, scale, louder), self.deviations))
-        everything, first, scales = zip(*found, strict=True)
-        return Counts(np.array(everything), np.array(first), np.exp(np.mean(np.log(scales), axis=0)))
+        found = list(self.executor.map(partial(self._follow, level, early, scale, louder), self.squares))
+        alarms, scales = zip(*found, strict=True)
+        return Counts(sum(alarms), np.exp(np.mean(np.log(scales), axis=0)))
 
     def _follow(
-        self, level: float, early: float, scale: Float64Array, louder: float, deviations: Float64Array
-    ) -> tuple[int, int, Float64Array]:
+        self, level: float, early: float, scale: Float64Array, louder: float, squares: Float32Array
+    ) -> tuple[int, Float64Array]:
         scale = scale.copy()
-        deviations = deviations if louder == 1 else deviations * louder
+        squares = squares if louder == 1 else squares * np.float32(louder**2)
         rang = self.compute.view_follow(
-            deviations, self.born, scale, level, self.memory, ATTACK, CAP, self.silent, early, FADE * self.memory
+            squares, self.born, scale, level, self.memory, ATTACK, CAP, self.silent, early, FADE * self.memory
         )[self.born :]
-        return int(rang.sum()), int(rang[: self.first].sum()), scale
+        return int(rang.sum()), scale
+
+    def first_alarms(self, level: float, early: float, scale: Float64Array) -> int:
+        """Of all streams, in their first rows."""
+        begun = [own[: self.born + self.first] for own in self.squares]
+        return sum(alarms for alarms, _ in self.executor.map(partial(self._follow, level, early, scale, 1.0), begun))
 
     def level(self, guess: float, early: float, scale: Float64Array) -> float:
         """The one that streams pass as often as they should."""
         tried: list[tuple[float, float]] = []
         slope = FIRST_SLOPE
         for _ in range(STEPS):
-            found = self.counts(guess, early, scale).all.sum()
+            found = self.counts(guess, early, scale).alarms
             off = math.log((found + 0.5) / self.target)
             tried.append((guess, off))
             if len(tried) > 1 and abs(tried[-1][0] - tried[-2][0]) > 1e-6:
@@ -168,7 +172,7 @@ def find(following: Following, columns: int) -> Found:
 
     columns: whose channels are alike: running scales begin with the mean over them.
     """
-    cold = np.ones(following.deviations[0].shape[1])
+    cold = np.ones(following.squares[0].shape[1])
     level = following.level(FIRST_LEVEL, 0.0, cold)
     kinds = np.log(following.counts(level, 0.0, cold).scales).reshape(-1, columns).mean(1)
     scale = np.repeat(np.exp(kinds), columns)
@@ -177,7 +181,7 @@ def find(following: Following, columns: int) -> Found:
     for _ in range(2):
         early = _strictness(following, level, scale)
         level = following.level(level, early, scale)
-    counts = np.array([following.counts(level * part, early, scale).all.sum() for part in GRID])
+    counts = np.array([following.counts(level * part, early, scale).alarms for part in GRID])
     curve, alarms = _curve(level * GRID, counts, following), int(counts[GRID == 1][0])
     promised = max(curve.level(-math.log(following.ert)), LEAST_LEVEL)
     leverage = _leverage(following, level, early, scale) * promised / level
@@ -185,21 +189,21 @@ def find(following: Following, columns: int) -> Found:
 
 
 def _leverage(following: Following, level: float, early: float, scale: Float64Array) -> float:
-    quieter, louder = (following.counts(level, early, scale, factor).all.sum() + 0.5 for factor in (1 / LOUDER, LOUDER))
+    quieter, louder = (following.counts(level, early, scale, factor).alarms + 0.5 for factor in (1 / LOUDER, LOUDER))
     return math.log(louder / quieter) / (2 * math.log(LOUDER))
 
 
 def _strictness(following: Following, level: float, scale: Float64Array) -> float:
     """How much louder the first rows must be, to ring as often as all."""
     wanted = following.target * following.first / following.rows
-    found = np.array([following.counts(level, early, scale).first.sum() for early in STRICTER])
+    found = np.array([following.first_alarms(level, early, scale) for early in STRICTER])
     log = np.minimum.accumulate(np.log(found + 0.5))
     return float(np.interp(-math.log(wanted + 0.5), -log, STRICTER))
 
 
 def _curve(levels: Float64Array, counts: Int64Array, following: Following) -> RateCurve:
     """Rates at levels that were simulated, and beyond them as they fall at the last."""
-    rows = following.rows * len(following.deviations)
+    rows = following.rows * len(following.squares)
     log = np.minimum.accumulate(np.log(np.maximum(counts, 0.5) / rows))
     fall = max(-float(np.polyfit(levels[-STEEP:], log[-STEEP:], 1)[0]), LEAST_FALL)
     tail = Tail(float(levels[-1]), float(log[-1]), 1 / fall, 0.0, TAIL_DOUBT)

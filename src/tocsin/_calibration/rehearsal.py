@@ -206,10 +206,10 @@ class Pool:
 
 def clusters(above: BoolArray, apart: int) -> int:
     """Rows above a level; those within `apart` of the one before count as one."""
-    places, found, start = np.flatnonzero(above), 0, 0
-    while start < len(places):
-        found += 1
-        start = int(np.searchsorted(places, places[start] + apart))
+    found, end = 0, 0
+    for place in np.flatnonzero(above).tolist():
+        if place >= end:
+            found, end = found + 1, place + apart
     return found
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
+from tocsin._compute.arrays import BoolArray, Float32Array, Float64Array, Int64Array
 from tocsin._compute.jit import exact
 
 LARGEST = 1e150
@@ -61,30 +61,73 @@ def view_channels(
     rows: Float64Array, lags: Float64Array, sizes: Float64Array, base: int, gap: int, windows: Int64Array, floor: float
 ) -> Float64Array:
     (n, d), widest = rows.shape, int(windows[-1])
-    first = base + gap
-    out = np.empty((max(n - first - widest + 1, 0), (4 * len(windows) + 2) * d))
-    _view_channels(rows, lags, sizes, base, gap, windows, floor, np.empty((n, 4 * d)), np.empty((2, 4 * d)), out)
+    out = np.empty((max(n - base - gap - widest + 1, 0), (4 * len(windows) + 2) * d))
+    if len(out):
+        _view_channels(np.ascontiguousarray(rows.T), lags, sizes, base, gap, windows, floor, np.empty((3, n + 1)), out)
     return out
 
 
 @exact
 def _view_channels(
-    rows: Float64Array,
+    columns: Float64Array,
     lags: Float64Array,
     sizes: Float64Array,
     base: int,
     gap: int,
     windows: Int64Array,
     floor: float,
-    views: Float64Array,
-    sums: Float64Array,
+    work: Float64Array,
     out: Float64Array,
 ) -> None:
-    first, widest = base + gap, windows[-1]
-    for t in range(first, rows.shape[0]):
-        _see(rows, t, lags, sizes, base, gap, views, t)
-        if t >= first + widest - 1:
-            _measure(views, t, windows, floor, sums, out, t - first - widest + 1)
+    """Column by column, with sums over windows as differences of running sums, which a live stream may not have."""
+    (rows, width), (d, n) = out.shape, columns.shape
+    first, widest, count = base + gap, windows[-1], windows.size
+    view, sums, squares = work[0], work[1], work[2]
+    sums[0] = squares[0] = 0.0
+    for j in range(d):
+        for a in range(4):
+            _see_all(columns[j], a, lags[:, j], sizes[a, j], base, gap, sums, view)
+            for t in range(n - first):
+                sums[t + 1] = sums[t] + view[t]
+            for w in range(count):
+                for t in range(rows):
+                    mean = (sums[t + widest] - sums[t + widest - windows[w]]) / windows[w]
+                    out[t, (a * count + w) * d + j] = mean
+            if a == 1 or a == 2:
+                for t in range(n - first):
+                    squares[t + 1] = squares[t] + view[t] * view[t]
+                for t in range(rows):
+                    mean = (sums[t + widest] - sums[t]) / widest
+                    variance = max((squares[t + widest] - squares[t]) / widest - mean * mean, 0.0)
+                    out[t, width - (3 - a) * d + j] = 0.5 * np.log(variance + floor * floor)
+
+
+@exact
+def _see_all(
+    x: Float64Array,
+    a: int,
+    lags: Float64Array,
+    size: float,
+    base: int,
+    gap: int,
+    sums: Float64Array,
+    view: Float64Array,
+) -> None:
+    """Those rows of a column that have enough before them, in one of its views."""
+    first, n = base + gap, x.size
+    if a == 3:
+        for t in range(n):
+            sums[t + 1] = sums[t] + x[t]
+    for t in range(n - first):
+        i = first + t
+        if a == 0:
+            view[t] = x[i] / size
+        elif a == 1:
+            view[t] = (x[i] - (lags[0] + lags[1] * x[i - 1] + lags[2] * x[i - 2] + lags[3] * x[i - 3])) / size
+        elif a == 2:
+            view[t] = (x[i] - x[i - 1]) / size
+        else:
+            view[t] = (x[i] - (sums[t + base] - sums[t]) / base) / size
 
 
 @exact
@@ -150,7 +193,7 @@ def _measure(
 
 
 def view_follow(
-    deviations: Float64Array,
+    squares: Float32Array,
     born: int,
     scale: Float64Array,
     level: float,
@@ -161,17 +204,15 @@ def view_follow(
     early: float,
     fade: float,
 ) -> BoolArray:
-    rang, squares = np.zeros(len(deviations), np.bool_), np.empty((silent, deviations.shape[1]))
-    clock = np.zeros(2, np.int64)
-    _view_follow(deviations, born, squares, scale, clock, level, memory, attack, cap, silent, early, fade, rang)
+    rang, clock = np.zeros(len(squares), np.bool_), np.zeros(2, np.int64)
+    _view_follow(squares, born, scale, clock, level, memory, attack, cap, silent, early, fade, rang)
     return rang
 
 
 @exact
 def _view_follow(
-    deviations: Float64Array,
+    squares: Float32Array,
     born: int,
-    squares: Float64Array,
     scale: Float64Array,
     clock: Int64Array,
     level: float,
@@ -183,14 +224,32 @@ def _view_follow(
     fade: float,
     rang: BoolArray,
 ) -> None:
-    for t in range(deviations.shape[0]):
+    """As `_follow`, but for how loud a channel is: whether one is louder than the level needs no division."""
+    count, most = scale.size, (cap * level) ** 2
+    for t in range(squares.shape[0]):
         if t == born:
             clock[0], clock[1] = -silent, 0
-        place = t % silent
-        rang[t] = _follow(
-            deviations, t, squares, place if t >= silent else -1, place, scale, clock, level, memory, attack, cap,
-            silent, early if t >= born else 0.0, fade, deviations, -1,
-        )  # fmt: skip
+        bound = (level * (1 + early * np.exp(-clock[1] / fade)) if t >= born else level) ** 2
+        clock[1] += 1
+        loud = 0
+        if t >= silent:
+            for c in range(count):
+                scale[c] = max(scale[c] + (min(squares[t - silent, c], most) - scale[c]) / memory, 1.0)
+        if clock[0] < 0:
+            clock[0] += 1
+            continue
+        if clock[0] == 0:
+            for c in range(count):
+                loud += squares[t, c] > bound * scale[c]
+            if not loud:
+                continue
+            rang[t] = True
+            clock[0] = silent
+        else:
+            clock[0] -= 1
+        worth = attack / bound
+        for c in range(count):
+            scale[c] = max(scale[c], worth * squares[t, c])
 
 
 @exact

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
+from tocsin._compute.arrays import BoolArray, Float32Array, Float64Array, Int64Array
 
 LARGEST = 1e150
 """Of a number in units of its spread: its square is finite."""
@@ -69,7 +69,7 @@ def _measured(views: Float64Array, windows: Int64Array, floor: float) -> Float64
 
 
 def view_follow(
-    deviations: Float64Array,
+    squares: Float32Array,
     born: int,
     scale: Float64Array,
     level: float,
@@ -82,24 +82,25 @@ def view_follow(
 ) -> BoolArray:
     """Which of these rows (n, channels) ring; the running scales (channels,) are changed.
 
-    deviations: of channels, in their units.  born: the row with which the stream begins, after others of the past.
+    squares: of how far channels are off, in their units.  born: the row with which the stream begins, after others of
+        the past.
     level: passed by what rings.  memory: rows over which a running scale forgets.
     attack: an alarm, and the rows after it, raise scales until so many times as much is quiet.
     cap: squares count up to that of so many levels.  silent: rows that do not ring, at first and after an alarm.
     early, fade: by how much more a stream must be loud to ring at first, and how soon that passes.
     """
-    rang, clock = np.zeros(len(deviations), np.bool_), np.zeros(2, np.int64)
-    for t, row in enumerate(deviations):
+    rang, clock = np.zeros(len(squares), np.bool_), np.zeros(2, np.int64)
+    for t, row in enumerate(squares):
         if t == born:
             clock[:] = -silent, 0
-        heard = deviations[t - silent] ** 2 if t >= silent else None
+        heard = squares[t - silent] if t >= silent else None
         own_early = early if t >= born else 0.0
         _, rang[t] = _followed(row, heard, scale, clock, level, memory, attack, cap, silent, own_early, fade)
     return rang
 
 
 def _followed(
-    deviations: Float64Array,
+    squares: Float64Array,
     heard: Float64Array | None,
     scale: Float64Array,
     clock: Int64Array,
@@ -113,14 +114,14 @@ def _followed(
 ) -> tuple[Float64Array, bool]:
     """How loud each channel of a row is, and whether it rings; running scales and the clock are changed.
 
-    heard: squares of the row that the scales now hear of.
+    squares: of the row.  heard: those of the row that the scales now hear of.
     clock: rows that stay silent (less than 0 where a stream begins), and rows of the stream so far.
     """
     raised = 1 + early * np.exp(-clock[1] / fade)
     clock[1] += 1
     if heard is not None:
         scale[:] = np.maximum(scale + (np.minimum(heard, (cap * level) ** 2) - scale) / memory, 1.0)
-    loud = np.sqrt(deviations**2 / scale) / raised
+    loud = np.sqrt(squares / scale) / raised
     if clock[0] < 0:
         clock[0] += 1
         return np.full_like(loud, np.nan), False
@@ -128,7 +129,7 @@ def _followed(
     answer = np.full_like(loud, np.nan) if clock[0] else loud
     if rings or clock[0] > 0:
         clock[0] = silent if rings else clock[0] - 1
-        scale[:] = np.maximum(scale, attack / (raised * level) ** 2 * deviations**2)
+        scale[:] = np.maximum(scale, attack / (raised * level) ** 2 * squares)
     return answer, rings
 
 
@@ -186,7 +187,7 @@ def view_watch(
         deviations = (_measured(seen, windows, floor) - middle) / unit
         squares[new] = deviations**2
         out[t - start], _ = _followed(
-            deviations, squares[place], scale, clock, level, memory, attack, cap, widest, early, fade
+            squares[new], squares[place], scale, clock, level, memory, attack, cap, widest, early, fade
         )
         if not np.isnan(out[t - start, 0]):
             loud[:] = out[t - start]

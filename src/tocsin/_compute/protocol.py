@@ -314,7 +314,7 @@ class Hot(Protocol):
 
     def view_follow(
         self,
-        deviations: Float64Array,
+        squares: Float32Array,
         born: int,
         scale: Float64Array,
         level: float,

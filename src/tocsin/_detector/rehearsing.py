@@ -21,7 +21,7 @@ from tocsin._calibration.worlds import World
 from tocsin._common.errors import InputError
 from tocsin._common.seeds import Purpose, generator
 from tocsin._compute import Functions
-from tocsin._compute.arrays import Float64Array
+from tocsin._compute.arrays import Float32Array, Float64Array
 from tocsin._data.intake import Learned
 from tocsin._execution.progress import progress_bar
 from tocsin._execution.threads import Threads
@@ -65,7 +65,7 @@ class Made:
 
     heard: Heard
     unlike: Float64Array
-    channels: Float64Array
+    channels: Float32Array
 
 
 @dataclass(frozen=True)
@@ -96,7 +96,7 @@ class RehearsedFit:
         pool = Pool.of(np.array([world.heard.logarithms for world in worlds]))
         unit, units = pool.shrunk(own.logarithms), [pool.shrunk(world.heard.logarithms) for world in worlds]
         evidence = Evidence.of(own, unit, [world.heard for world in worlds], units, widest)
-        streams = [(w.channels - w.heard.centre) / np.exp(u) for w, u in zip(worlds, units, strict=True)]
+        streams = [_squares(w.channels, w.heard.centre, np.exp(u)) for w, u in zip(worlds, units, strict=True)]
         unlike = np.array([world.unlike for world in worlds])
         moved = wandering(rows, unlike, like.memory, generator(self.seed, Purpose.WANDERING))
         del worlds
@@ -154,12 +154,12 @@ class RehearsedFit:
         rows = world.draw(generator(self.seed, Purpose.WORLDS, number), n + length, functions)
         channels, born = model.channels(rows, functions), n - model.spans.history
         heard = Heard.of(channels[:born], model.spans.widest)
-        return Made(heard, unlikeness(rows[:n]), channels[max(born - past, 0) :].copy())
+        return Made(heard, unlikeness(rows[:n]), channels[max(born - past, 0) :].astype(np.float32))
 
     def _calibration(
         self, found: Found, evidence: Evidence, following: Following, dependence: float | None, count: int
     ) -> Calibration:
-        higher, curve, streams = math.exp(evidence.raised), found.curve, len(following.deviations)
+        higher, curve, streams = math.exp(evidence.raised), found.curve, len(following.squares)
         tail = replace(curve.tail, start=curve.tail.start * higher, scale=curve.tail.scale * higher)
         curve = RateCurve(curve.values * higher, curve.log_rates, tail)
         level = found.level * higher
@@ -191,11 +191,20 @@ class RehearsedFit:
         """At the end of the reference; last: channels of its last rows."""
         pace, functions = Pace(following.memory, ATTACK, CAP, found.early, FADE * following.memory), following.compute
         scale = found.scale.copy()
+        squares = _squares(last.astype(np.float32), own.centre, unit)
         functions.view_follow(
-            (last - own.centre) / unit, len(last), scale, level, pace.memory, pace.attack, pace.cap, following.silent,
-            pace.early, pace.fade,
+            squares, len(last), scale, level, pace.memory, pace.attack, pace.cap, following.silent, pace.early,
+            pace.fade,
         )  # fmt: skip
         past = learned.points[len(learned.points) - model.spans.history - 1 :]
         return ViewsLive(
             model, own.centre, unit, level, pace, past, scale, learned.intake.names, learned.intake.owners, functions
         )
+
+
+def _squares(channels: Float32Array, centre: Float64Array, unit: Float64Array) -> Float32Array:
+    """Of how far channels (rows, channels) are off, in their units."""
+    found = channels - centre.astype(np.float32)
+    found /= unit.astype(np.float32)
+    found *= found
+    return found
