@@ -161,6 +161,11 @@ def test_a_number_at_the_median_is_not_missing() -> None:
     assert (encoded[0, :-1] ** 2).sum() == 0
 
 
+def test_a_median_of_zero_is_shown_as_it_is() -> None:
+    columns = of({"x": [-1, 0, 0, 0, 1] * 4})
+    assert columns.decode(columns.encode(table([{"x": 0}]))) == [{"x": 0.0}]
+
+
 def test_a_clock_is_not_watched() -> None:
     """Times that never go back say when rows came; if they do, or if it is said so, they are data."""
     clock = [NOON + 5 * i * HOUR for i in range(20)]

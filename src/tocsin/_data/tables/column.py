@@ -50,6 +50,9 @@ else drown all the others."""
 FARTHEST = 1e300
 """Distance, in units of the spread, beyond which all are alike."""
 
+NEAREST = float(np.finfo(np.float64).tiny)
+"""What a number at its column's centre is encoded as: no statistic tells it from 0, which says that it is missing."""
+
 MOST_VARIED = 2.0
 """Variance of a column's numbers, drawn in, beyond which they are made to weigh less: quartiles say little where most
 values are alike, or tails are heavy."""
@@ -169,7 +172,8 @@ class Column:
     def value(self, features: Float64Array) -> Value:
         """What a row of features stands for."""
         if self.kind in NUMERIC:
-            return self.centre + self.spread * float(let_out(features[0] / self.weight))
+            drawn = 0.0 if features[0] == NEAREST else features[0]
+            return self.centre + self.spread * float(let_out(drawn / self.weight))
         if self.kind == "category":
             if not self.corners:
                 return self._names.get((features[:DIRECTIONS] > 0).tobytes(), "other")

@@ -12,16 +12,13 @@ import numpy as np
 from tocsin._common.checks import one_of
 from tocsin._common.errors import InputError, Option
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
-from tocsin._data.tables.column import APART, NUMERIC, Column, Kind, Value, drawn_in, must_be_finite
+from tocsin._data.tables.column import APART, NEAREST, NUMERIC, Column, Kind, Value, drawn_in, must_be_finite
 from tocsin._data.tables.table import Holds, Table, Values, plain_numbers, word_of
 from tocsin._data.tables.words import guessed, times_in
 
 NEW = 0.25
 """The part of all columns that a value counts for if its like is not in the reference. One alone must not ring: what
 comes up once in a thousand rows is not in every reference of a thousand."""
-
-NEAREST = float(np.finfo(np.float64).tiny)
-"""What a number at its column's centre is encoded as: no statistic tells it from 0, which says that it is missing."""
 
 OTHERS = "*"
 """Stands for all columns that are not named: kinds={"flow": "auto", "*": "ignore"} watches one column."""
