@@ -20,7 +20,9 @@ import pytest
 from scipy import stats
 
 from tocsin import Detector, Views
-from tocsin._calibration.wandering import LIKE_WORLDS, SELDOM, unlikeness, wandering
+from tocsin._calibration.dependence import CAUTIOUS
+from tocsin._calibration.wandering import LIKE_WORLDS, SELDOM, moving, unlikeness, wandering
+from tocsin._common.errors import DependenceWarning
 from tocsin._compute.arrays import Float64Array
 
 BOUND, EXPECTED = 4.9, 100
@@ -100,6 +102,29 @@ def test_a_walk_is_told() -> None:
     rehearsal = fit(reference, 200, paths=6).calibration_.rehearsal
     assert rehearsal is not None
     assert "2" in rehearsal.wandering
+
+
+def test_levels_that_move_are_found_and_others_seldom_are() -> None:
+    """Once in a hundred references of independent rows; and in most walks with steps of 0.05 noises, of 500 rows."""
+    rngs = [np.random.default_rng([11, k]) for k in range(150)]
+    still = [moving(noise(rng, 300, 3)) for rng in rngs for noise in (gaussian, heavy)]
+    assert sum(p <= SELDOM for p in still) <= stats.binom.isf(RARE, 300, SELDOM)
+    walks = [moving(gaussian(rng, 500, 2) + np.cumsum(gaussian(rng, 500, 2), axis=0) / 20) for rng in rngs[:40]]
+    assert sum(p <= SELDOM for p in walks) > 20
+
+
+def test_a_level_that_moves_asks_for_views() -> None:
+    """Where pairs of rows do not show it; and not where it is that of a group."""
+    rng = np.random.default_rng(5)
+    reference = gaussian(rng, 300, 4)
+    reference[:, 2] += np.linspace(0, 1, 300)
+    groups = np.repeat([0, 1], 150)
+    with pytest.warns(DependenceWarning, match="move on from its beginning to its end"):
+        detector = Detector(200, paths=6, seed=1).fit(reference)
+    assert detector.calibration_.dependence is not None
+    assert detector.calibration_.dependence > CAUTIOUS
+    assert detector.channels_[0].view is not None
+    assert Detector(200, window=10, paths=100, seed=1).fit(reference, groups=groups).channels_[0].view is None
 
 
 def test_memories_are_seldom_told_as_walks() -> None:

@@ -16,6 +16,9 @@ SELDOM, LIKE_WORLDS = 0.01, 0.05
 """How often a column that does not wander is said to, if stretches do not depend on each other; and if the column has a
 memory that is short, like that of worlds made of it."""
 
+AT_ONCE = 64
+"""Columns whose orders are looked at together."""
+
 AS_LONG = 0.1
 """A memory of this part of the reference is as good as one without end."""
 
@@ -47,6 +50,26 @@ def wandering(rows: Float64Array, worlds: Float64Array, memory: Float64Array, rn
     ordered = (rank <= SELDOM * (ORDERS + 1)) & (means.std(0) > 0)
     unlike_worlds = (worlds <= own).mean(0) <= LIKE_WORLDS
     return np.flatnonzero(ordered & (unlike_worlds | (memory >= AS_LONG * len(rows))))
+
+
+def moving(rows: Float64Array) -> float:
+    """p-value of a test whether any column of rows (n, d) in time wanders; always the same for the same rows.
+
+    Of rows whose order means nothing, stretches come in any order alike. Columns are compared by how far their ratio is
+    from its mean over random orders, in standard deviations, and the furthest of them by that of these orders.
+    """
+    means = _means(rows)
+    if len(means) < FEWEST:
+        return 1.0
+    orders = np.argsort(np.random.default_rng(0).random((ORDERS, len(means))), axis=1)
+    orders = np.vstack([np.arange(len(means)), orders])
+    furthest = np.full(len(orders), np.inf)
+    for first in range(0, means.shape[1], AT_ONCE):
+        with np.errstate(over="ignore", invalid="ignore"):  # numbers beyond 1e154 have no squares
+            ratios = _ratio(means[:, first : first + AT_ONCE][orders])
+            off = (ratios - ratios.mean(0)) / np.maximum(ratios.std(0), 1e-9)
+        furthest = np.fmin(furthest, np.where(np.isfinite(off), off, 0.0).min(1))
+    return float((furthest <= furthest[0]).mean())
 
 
 def _means(rows: Float64Array) -> Float64Array:

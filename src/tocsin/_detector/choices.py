@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from tocsin._calibration.dependence import FEWEST_TOLD, SIGNIFICANT
+from tocsin._calibration.dependence import CAUTIOUS, FEWEST_TOLD, SIGNIFICANT
 from tocsin._calibration.result import Calibration
 from tocsin._common.errors import Code, DependenceWarning, InputError, Option
 
@@ -46,8 +46,10 @@ def chosen_views(calibration: Calibration, count: int) -> DependenceWarning:
         why = f"The reference depends on its order (p = {calibration.dependence:.3g})"
     elif count < FEWEST_TOLD:
         why = f"A reference of {count} is too short to tell whether observations depend on those before them"
-    else:
+    elif calibration.dependence is not None and calibration.dependence <= CAUTIOUS:
         why = f"The reference may depend on its order (p = {calibration.dependence:.3g})"
+    else:
+        why = "Levels of the reference move on from its beginning to its end"
     return DependenceWarning(
         f"{why}, so its columns are watched one by one, in the forms in which they are quiet (",
         Option("statistic", Code("Views()")),

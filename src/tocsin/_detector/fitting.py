@@ -19,6 +19,7 @@ from tocsin._calibration.plan import STEADY_WINDOWS, Mode, Plan, Precision, make
 from tocsin._calibration.result import Calibration
 from tocsin._calibration.run import Simulation
 from tocsin._calibration.uncertainty import PAIRS, with_reflections
+from tocsin._calibration.wandering import SELDOM, moving
 from tocsin._common.errors import Code, InputError, Option, ReferenceWarning
 from tocsin._common.seeds import Purpose, generator
 from tocsin._compute import Functions
@@ -103,7 +104,7 @@ class Fit:
             reference = self._split(everything, groups, tensor)
             prepared = self._prepare(reference, 0, report)
             p_value = self._dependence(prepared, reference.edges)
-            if self._asks_for_views(p_value, everything):
+            if self._asks_for_views(p_value, everything, groups):
                 fitted = self._rehearsed(learned, p_value, progress)
                 warnings.warn(chosen_views(fitted.calibration, len(everything)), stacklevel=3)
                 return fitted
@@ -149,12 +150,17 @@ class Fit:
         alone = len(self.statistics) == 1 and isinstance(self.statistics[0], Views)
         return alone and self.sampler == "auto" and self.mode == "steady"
 
-    def _asks_for_views(self, p_value: float | None, points: Points) -> bool:
-        """Whether the order of the reference does, or may, where nothing else is asked for."""
+    def _asks_for_views(self, p_value: float | None, points: Points, groups: Int64Array) -> bool:
+        """Whether the order of the reference does, or may, where nothing else is asked for.
+
+        A level that wanders slowly shows less in pairs of points than in the means of stretches.
+        """
         free = self.default_statistic and self.sampler == "auto" and self.mode == "steady"
         if not free or p_value is None or not isinstance(points, np.ndarray) or len(points) < FEWEST_VIEWED:
             return False
-        return p_value <= CAUTIOUS or len(points) < FEWEST_TOLD
+        if p_value <= CAUTIOUS or len(points) < FEWEST_TOLD:
+            return True
+        return len(groups) == 2 and moving(points) <= SELDOM
 
     def _rehearsed(self, learned: Learned, p_value: float | None, progress: bool | None) -> Fitted[Calibration]:
         count = len(learned.points)

@@ -172,8 +172,8 @@ class Column:
     def value(self, features: Float64Array) -> Value:
         """What a row of features stands for."""
         if self.kind in NUMERIC:
-            drawn = 0.0 if features[0] == NEAREST else features[0]
-            return self.centre + self.spread * float(let_out(drawn / self.weight))
+            distance = 0.0 if features[0] == NEAREST else float(let_out(features[0] / self.weight))
+            return self.centre + self.spread * distance
         if self.kind == "category":
             if not self.corners:
                 return self._names.get((features[:DIRECTIONS] > 0).tobytes(), "other")
