@@ -41,7 +41,8 @@ from tocsin._compute.numba_paths import pair_bootstrap_paths, pair_split_paths
 from tocsin._compute.numba_rule import decide, judge, judge_one
 from tocsin._compute.numba_scores import pair_bootstrap_loudest, pair_bootstrap_passages
 from tocsin._compute.numba_stream import gaussian_observe, gaussian_row_sums, pair_advance, pair_step
-from tocsin._compute.numba_views import autoregress, view_channels, view_follow, view_rows, view_watch
+from tocsin._compute.numba_view_streams import view_sums, view_watch
+from tocsin._compute.numba_views import autoregress, view_channels, view_follow, view_rows
 
 __all__ = [
     "BLOCK_WORK",
@@ -89,6 +90,7 @@ __all__ = [
     "view_channels",
     "view_follow",
     "view_rows",
+    "view_sums",
     "view_watch",
 ]
 

@@ -24,11 +24,12 @@ from tocsin._compute.arrays import (
     UInt64Array,
 )
 from tocsin._compute.host import *  # noqa: F403  (arrays and random numbers, as all CPU backends have them)
+from tocsin._compute.numpy_view_streams import view_sums as view_sums
+from tocsin._compute.numpy_view_streams import view_watch as view_watch
 from tocsin._compute.numpy_views import autoregress as autoregress
 from tocsin._compute.numpy_views import view_channels as view_channels
 from tocsin._compute.numpy_views import view_follow as view_follow
 from tocsin._compute.numpy_views import view_rows as view_rows
-from tocsin._compute.numpy_views import view_watch as view_watch
 
 
 def exponentials(x: Float32Array) -> Float32Array:

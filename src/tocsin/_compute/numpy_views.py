@@ -133,67 +133,6 @@ def _followed(
     return answer, rings
 
 
-def view_watch(
-    points: Float64Array,
-    start: int,
-    stop: int,
-    rows: Float64Array,
-    views: Float64Array,
-    squares: Float64Array,
-    loud: Float64Array,
-    scale: Float64Array,
-    clock: Int64Array,
-    position: Int64Array,
-    centre: Float64Array,
-    spread: Float64Array,
-    chosen: Int64Array,
-    axes: Float64Array,
-    soft: float,
-    lags: Float64Array,
-    sizes: Float64Array,
-    base: int,
-    gap: int,
-    windows: Int64Array,
-    floor: float,
-    middle: Float64Array,
-    unit: Float64Array,
-    level: float,
-    memory: float,
-    attack: float,
-    cap: float,
-    early: float,
-    fade: float,
-    out: Float64Array,
-) -> None:
-    """Let points start..stop enter a stream, one after the other; how loud each channel is goes to `out`.
-
-    rows, views, squares: the latest rows (base + gap of them), their views, and squares of deviations (as many as the
-    widest window), each with room for more; `position` more have entered. NaN while the stream is silent.
-    loud: how loud the channels were when last it was not.
-    middle, unit: of each channel, from which deviations are taken and in which they are told.
-    """
-    widest, past = int(windows[-1]), base + gap
-    room = len(rows) - past
-    for t in range(start, stop):
-        if position[0] == room:
-            for kept in (rows, views, squares):
-                kept[: len(kept) - room] = kept[room:].copy()
-            position[0] = 0
-        place = int(position[0])
-        row, new = past + place, widest + place
-        rows[row] = view_rows(points[t : t + 1], centre, spread, chosen, axes, soft)[0]
-        views[new] = _seen(rows[place : row + 1], lags, sizes, base).ravel()
-        seen = views[place + 1 : new + 1].reshape(widest, 4, -1)
-        deviations = (_measured(seen, windows, floor) - middle) / unit
-        squares[new] = deviations**2
-        out[t - start], _ = _followed(
-            squares[new], squares[place], scale, clock, level, memory, attack, cap, widest, early, fade
-        )
-        if not np.isnan(out[t - start, 0]):
-            loud[:] = out[t - start]
-        position[0] = place + 1
-
-
 def autoregress(errors: Float64Array, weights: Float64Array) -> Float64Array:
     """Rows (n, d) that are a weighted sum (p, d) of those before them, and an error."""
     rows = errors.copy()

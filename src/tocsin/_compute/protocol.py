@@ -12,7 +12,16 @@ from typing import Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from tocsin._compute.arrays import BoolArray, Float32Array, Float64Array, Int32Array, Int64Array, UInt64Array
+from tocsin._compute.arrays import (
+    BoolArray,
+    Float32Array,
+    Float64Array,
+    Int8Array,
+    Int16Array,
+    Int32Array,
+    Int64Array,
+    UInt64Array,
+)
 
 S = TypeVar("S", bound=np.generic)
 
@@ -329,36 +338,45 @@ class Hot(Protocol):
     def view_watch(
         self,
         points: Float64Array,
-        start: int,
-        stop: int,
-        rows: Float64Array,
-        views: Float64Array,
-        squares: Float64Array,
-        loud: Float64Array,
-        scale: Float64Array,
-        clock: Int64Array,
+        streams: Int64Array,
+        first: Int64Array,
+        last: Int64Array,
+        begin: int,
+        end: int,
+        halt: bool,
+        rows: Int16Array,
+        rests: Int8Array,
+        sums: Float64Array,
         position: Int64Array,
-        centre: Float64Array,
-        spread: Float64Array,
+        scale: Float32Array,
+        clock: Int64Array,
+        loud: Float64Array,
+        columns: Float64Array,
         chosen: Int64Array,
         axes: Float64Array,
-        soft: float,
         lags: Float64Array,
-        sizes: Float64Array,
+        windows: Int64Array,
         base: int,
         gap: int,
-        windows: Int64Array,
-        floor: float,
-        middle: Float64Array,
-        unit: Float64Array,
-        level: float,
-        memory: float,
-        attack: float,
-        cap: float,
-        early: float,
-        fade: float,
+        units: Float64Array,
+        shares: Float64Array,
+        pace: Float64Array,
+        best: Float64Array,
+        which: Int64Array,
         out: Float64Array,
     ) -> None: ...
+
+    def view_sums(
+        self,
+        rows: Int16Array,
+        rests: Int8Array,
+        position: Int64Array,
+        lags: Float64Array,
+        windows: Int64Array,
+        base: int,
+        gap: int,
+        most: float,
+    ) -> Float64Array: ...
 
     # What is read off paths
 

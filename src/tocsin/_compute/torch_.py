@@ -17,7 +17,8 @@ from tocsin._compute.host import coins
 from tocsin._compute.numba_live import pair_keys_advance, pair_keys_take
 from tocsin._compute.numba_rule import decide, judge, judge_one
 from tocsin._compute.numba_stream import pair_step
-from tocsin._compute.numba_views import autoregress, view_channels, view_follow, view_rows, view_watch
+from tocsin._compute.numba_view_streams import view_sums, view_watch
+from tocsin._compute.numba_views import autoregress, view_channels, view_follow, view_rows
 from tocsin._compute.torch_features import (
     bumps,
     feature_advance,
@@ -76,6 +77,7 @@ __all__ = [
     "view_channels",
     "view_follow",
     "view_rows",
+    "view_sums",
     "view_watch",
 ]
 

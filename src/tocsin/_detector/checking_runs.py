@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 from tocsin._calibration.normalise import Normaliser
 from tocsin._compute.arrays import FARTHEST
 from tocsin._detector.checking import MODERATE
-from tocsin._detector.checking_views import views_state
+from tocsin._detector.checking_views import views_state, views_streams
 from tocsin._detector.declared import MOST
 from tocsin._detector.schema import (
     Array,
@@ -138,19 +138,12 @@ def check_channels(normaliser: Normaliser, channels: tuple[Channel, ...], at: st
     must(count == len(channels), at, f"of {count} channels", f"of the {len(channels)} that there are")
 
 
-def check_bank(bank: Any, at: str, sizes: Sizes, live: GaussianLive) -> None:
+def check_bank(bank: Any, at: str, sizes: Sizes, live: GaussianLive | ViewsLive) -> None:
     """The windows and clocks of many streams."""
     streams = bank.get("streams") if isinstance(bank, dict) else None
     Whole(1)(streams, f"{at}.streams")
-    d, w, widest = sizes.columns, len(live.multipliers), sizes.widest
+    assert isinstance(streams, int)
     clock = Array("i8", (streams,), 0, 2**62)
-    windows: Mapping[str, Rule] = {
-        "buffer": Array("f4", (streams, d, room_for(widest)), -FARTHEST, FARTHEST),
-        "ahead": Array("f4", (streams, w, widest), -MODERATE, MODERATE),
-        "linear": Array("f8", (streams, w, widest), -MODERATE, MODERATE),
-        "position": Array("i8", (streams,), 0, widest - 1),
-        "filled": Array("i8", (streams,), 0, widest),
-    }
     Record(
         {
             "streams": anything,
@@ -160,10 +153,25 @@ def check_bank(bank: Any, at: str, sizes: Sizes, live: GaussianLive) -> None:
             "run": clock,
             "rang": clock,
             "heard": Array("f8", (streams, 3), -MOST, MOST),
-            "windows": Record(windows),
+            "windows": views_streams(live, sizes, streams)
+            if isinstance(live, ViewsLive)
+            else _kernel_streams(live, sizes, streams),
         }
     )(bank, at)
     must(bool((bank["rang"] <= bank["time"]).all()), f"{at}.rang", bank["rang"], "times that have been")
     spoke = bank["heard"][:, 2]
     channels = bool(((spoke >= 0) & (spoke < len(live.channels)) & (spoke == np.rint(spoke))).all())
     must(channels, f"{at}.heard", spoke, "numbers of channels")
+
+
+def _kernel_streams(live: GaussianLive, sizes: Sizes, streams: int) -> Rule:
+    d, w, widest = sizes.columns, len(live.multipliers), sizes.widest
+    return Record(
+        {
+            "buffer": Array("f4", (streams, d, room_for(widest)), -FARTHEST, FARTHEST),
+            "ahead": Array("f4", (streams, w, widest), -MODERATE, MODERATE),
+            "linear": Array("f8", (streams, w, widest), -MODERATE, MODERATE),
+            "position": Array("i8", (streams,), 0, widest - 1),
+            "filled": Array("i8", (streams,), 0, widest),
+        }
+    )

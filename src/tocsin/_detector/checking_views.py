@@ -11,7 +11,8 @@ from tocsin._detector.schema import Array, Each, Many, Number, Record, Rule, Who
 from tocsin._detector.sizes import Sizes
 from tocsin._statistics.family import LiveFamily
 from tocsin._statistics.view_model import LAGS, MOST_COLUMNS
-from tocsin._statistics.views import ROOM, ViewsLive
+from tocsin._statistics.view_streams import COARSEST, LOUDEST, Places, summed
+from tocsin._statistics.views import ViewsLive
 
 FAR, SMALLEST = 1e100, 5e-324
 """Directions of columns, and the least of their spreads: numbers in their units are cut off."""
@@ -19,8 +20,8 @@ FAR, SMALLEST = 1e100, 5e-324
 MANY, LITTLE = 1e30, 1e-30
 """What else is learnt, and what it is divided by: products of these, and their squares, are numbers."""
 
-ROW, VIEW, SQUARE, SCALE = 1e4, 1e80, 1e210, 1e290
-"""What rows, views, squares of deviations and running scales can come to, with all that."""
+SCALE = 1e290
+"""What running scales can come to, with all that, where a stream begins."""
 
 LATEST = 2**62
 """Rows that a stream may have had."""
@@ -67,32 +68,47 @@ def views_parts(value: Any, at: str, sizes: Sizes) -> None:
 
 
 def views_state(live: ViewsLive, sizes: Sizes) -> Rule:
-    """Of the stream."""
-    spans, width, channels = live.model.spans, live.model.width, len(live.unit)
-    past, widest, room = spans.base + spans.gap, spans.widest, ROOM * spans.widest
-    return Record(
+    """Of the stream that a detector watches: what follows from its rows is there too."""
+    kept, spans = views_streams(live, sizes, 1), live.model.spans
+
+    def rule(value: Any, at: str) -> None:
+        must(isinstance(value, dict) and "sums" in value, at, value, "with sums of windows")
+        kept({name: part for name, part in value.items() if name != "sums"}, at)
+        expected = summed(value, live.ear, spans, live.compute)
+        Array("f8", expected.shape)(value["sums"], f"{at}.sums")
+        must(np.array_equal(value["sums"], expected), f"{at}.sums", value["sums"], "those of the rows")
+
+    return rule
+
+
+def views_streams(live: ViewsLive, sizes: Sizes, streams: int) -> Rule:
+    """Of so many streams."""
+    places, width, channels = Places.of(live.model.spans), live.model.width, len(live.unit)
+    arrays = Record(
         {
-            "rows": Array("f8", (past + room, width), -ROW, ROW),
-            "views": Array("f8", (widest + room, 4 * width), -VIEW, VIEW),
-            "squares": Array("f8", (widest + room, channels), 0.0, SQUARE),
-            "loud": Array("f8", (channels,), 0.0, SQUARE),
-            "scale": Array("f8", (channels,), 1.0, SCALE),
-            "clock": _clock(widest),
-            "position": Array("i8", (1,), 0, room),
+            "rows": Array("i2", (streams, places.coarse, width), -COARSEST, COARSEST),
+            "rests": Array("i1", (streams, places.whole, width)),
+            "position": Array("i8", (streams,), places.coarse, LATEST),
+            "scale": Array("f4", (streams, channels), 1.0, LOUDEST),
+            "clock": Array("i8", (streams, 2), -sizes.widest, LATEST),
+            "loud": Array("f8", (streams, channels), 0.0, LOUDEST),
         }
     )
 
-
-def _clock(widest: int) -> Rule:
     def rule(value: Any, at: str) -> None:
-        Array("i8", (2,), -widest, LATEST)(value, at)
-        must(value[0] <= widest and value[1] >= 0, at, value, f"at most {widest} silent rows, and those so far")
+        arrays(value, at)
+        for name, part in value.items():
+            must(part.flags.c_contiguous, f"{at}.{name}", "in columns", "in rows")
+        clock = value["clock"]
+        right = bool((clock[:, 0] <= sizes.widest).all() and (clock[:, 1] >= 0).all())
+        must(right, f"{at}.clock", clock, f"at most {sizes.widest} silent rows, and those so far")
 
     return rule
 
 
 def check_views(live: LiveFamily, saved: dict[str, Any], at: str) -> None:
-    """They alone are rehearsed; they ring at the threshold, and know the columns, that are kept beside them."""
+    """They alone are rehearsed, and measured as they are; they ring at the threshold, and know the columns, that are
+    kept beside them."""
     calibration, intake = saved["calibration"], saved["intake"]
     rehearsal = calibration.rehearsal if isinstance(calibration, Calibration) else None
     kept = f"{at}.calibration.rehearsal"
@@ -103,5 +119,8 @@ def check_views(live: LiveFamily, saved: dict[str, Any], at: str) -> None:
             thresholds = calibration.thresholds
             same = len(thresholds) == 1 and float(thresholds[0]) == member.level
             must(same, f"{at}.calibration.thresholds", thresholds, f"the level of views, {member.level}")
+            own = saved["normaliser"]
+            plain = not own.centre.any() and (own.scale == 1).all() and (own.tie, own.grid) == (0, 0)
+            must(bool(plain), f"{at}.normaliser", own, "one that changes nothing")
             known = member.columns == intake.names and np.array_equal(member.owners, intake.owners)
             must(known, f"{at}.intake", intake.names, f"of the columns of views, {member.columns}")

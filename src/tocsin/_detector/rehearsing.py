@@ -28,7 +28,8 @@ from tocsin._execution.threads import Threads
 from tocsin._state import Fitted
 from tocsin._statistics.family import LiveFamily
 from tocsin._statistics.view_model import Model, Spans
-from tocsin._statistics.views import Pace, ViewsLive
+from tocsin._statistics.view_streams import Pace
+from tocsin._statistics.views import ViewsLive
 
 HORIZON, SHORTEST, LONGEST = 4.0, 1000, 4000
 """Rows of a world's stream, in expected run times; at least and at most."""

@@ -72,14 +72,14 @@ def advance_until_alarm(fitted: Fitted[C], run: Run, points: Points) -> tuple[Ou
 def advance_going_on(fitted: Fitted[C], run: Run, points: Points, observed: list[object]) -> tuple[Outcomes, Run]:
     """`advance_with_resets` where a new run goes on with the windows of the one before: all points in one go."""
     count = len(points)
-    values = fitted.live.advance(run.windows, observed, 0, count) if count else np.empty((0, len(fitted.channels)))
-    rang: BoolArray = np.any(values > fitted.calibration.threshold, axis=1)
+    values, spoke = fitted.live.listen(run.windows, observed) if count else (np.empty((0, 1)), np.empty(0, np.int64))
+    rang: BoolArray = values[:, 0] > fitted.calibration.threshold
     begins = np.concatenate([[run.alarm is not None], rang[:-1]])[:count]
     places = np.arange(count)
     since = np.maximum.accumulate(np.where(begins, places, -1))
     time = places - since + np.where(since < 0, run.time, 1)
     number = run.number + np.cumsum(begins)
-    outcomes = fitted.rule(values, ALONE, number if count else np.array([run.number]), time)
+    outcomes = fitted.rule(values, ALONE, number if count else np.array([run.number]), time, spoke)
     if count:
         if begins.any():
             run.recent.clear()

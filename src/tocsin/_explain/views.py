@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -16,7 +17,8 @@ from tocsin._explain.onset import Onset, find_onset
 from tocsin._explain.words import Words
 from tocsin._state import Fitted, Run
 from tocsin._statistics.base import Channel
-from tocsin._statistics.view_model import CHANGE, ERROR, FLOOR, LEVEL, MEAN, MOVING, VIEWS
+from tocsin._statistics.view_model import CHANGE, ERROR, LEVEL, MEAN, MOVING
+from tocsin._statistics.view_streams import deviations
 from tocsin._statistics.views import ViewsLive
 
 OUTSIDE = 0.9
@@ -70,7 +72,7 @@ class Hearing:
 
     @property
     def _loud(self) -> Float64Array:
-        loud: Float64Array = self.run.windows[0]["loud"]
+        loud: Float64Array = self.run.windows[0]["loud"][0]
         return loud
 
     def onset(self, after: int, seed: int) -> Onset:
@@ -85,7 +87,7 @@ class Hearing:
     def series(self, points: Float64Array, k: int) -> Float64Array:
         """What a channel is of, in units of its spread; (n, 1)."""
         column = k % self.live.model.width
-        return self.live.model.rows(points, self.live.compute)[:, column : column + 1]
+        return self.live.rows(points)[:, column : column + 1]
 
     @property
     def _past(self) -> Float64Array:
@@ -136,14 +138,11 @@ class Hearing:
 
     def _off(self, k: int) -> float:
         """How far a channel is from its mean, in units of its view."""
-        state, model = self.run.windows[0], self.live.model
-        channel, d, widest = self.live.channels[k], model.width, model.spans.widest
-        end = int(state["position"][0]) + widest
-        column = VIEWS.index(str(channel.view)) * d + k % d
-        views = state["views"][end - channel.window : end, column]
-        if channel.statistic == MEAN:
-            return float(views.mean() - self.live.middle[k])
-        return float(0.5 * np.log(views.var() + FLOOR**2) - self.live.middle[k])
+        return float(self._deviations[k] * self.live.unit[k])
+
+    @cached_property
+    def _deviations(self) -> Float64Array:
+        return deviations(self.run.windows[0], 0, self.live.ear, self.live.model.spans)
 
     def beyond(self, words: list[Words], after: Float64Array, latest: Float64Array) -> list[str]:
         """Columns of numbers that have left all that the reference has.

@@ -40,12 +40,15 @@ class Rule(Caching):
     seed: int
     compute: Functions
 
-    def __call__(self, values: Array, stream: UInt64Array, run: Int64Array, time: Int64Array) -> Outcomes:
+    def __call__(
+        self, values: Array, stream: UInt64Array, run: Int64Array, time: Int64Array, spoke: Int64Array | None = None
+    ) -> Outcomes:
         """Outcomes of observations, from their channels (n, K), NaN where windows are not full.
 
         stream, run: whose they are, n numbers or one for all.  time: in their runs, from 1 on; (n,).
+        spoke: which channel was the loudest, where values (n, 1) are of this one, measured already.
         """
-        statistic, threshold, loudest = self._judged(values, stream, run, time)
+        statistic, threshold, loudest = self._judged(values, stream, run, time, spoke)
         alarm = statistic > threshold
         return Outcomes(time, alarm, statistic, threshold, loudest, self.channels, self.limits.curve)
 
@@ -70,10 +73,12 @@ class Rule(Caching):
         return self.compute.coins(self._seed, stream, run, time)
 
     def _judged(
-        self, values: Array, stream: UInt64Array, run: Int64Array, time: Int64Array
+        self, values: Array, stream: UInt64Array, run: Int64Array, time: Int64Array, spoke: Int64Array | None
     ) -> tuple[Float64Array, Float64Array, Int64Array]:
-        (centre, scale, tie, grid, origin, thresholds), spoke = self._law, None
-        if not isinstance(values, np.ndarray):
+        centre, scale, tie, grid, origin, thresholds = self._law
+        if spoke is not None:
+            centre, scale = AS_IT_IS
+        elif not isinstance(values, np.ndarray):
             # On a GPU: only the loudest channel of each observation comes here.
             best, spoke = speaking(values, centre, scale)
             values, (centre, scale) = best[:, None], AS_IT_IS

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -42,10 +43,19 @@ class Run:
         return cls(windows, deque(maxlen=RECENT_WINDOWS * widest), begun_with, number)
 
     @classmethod
-    def of_window(cls, window: Float64Array, stream: int, number: int, time: int, alarm: Outcome | None) -> Run:
+    def of_window(
+        cls,
+        window: Float64Array,
+        stream: int,
+        number: int,
+        time: int,
+        alarm: Outcome | None,
+        windows: Sequence[WindowState] = (),
+    ) -> Run:
         """That of one stream of many, whose window holds these points, to look at."""
         begun = max(len(window) - time, 0)
-        return cls([], deque(window[begun:]), window[:begun] if begun else None, number, time, alarm, stream)
+        before = window[:begun] if begun else None
+        return cls(list(windows), deque(window[begun:]), before, number, time, alarm, stream)
 
     def copy(self) -> Run:
         """One that goes on from here, and leaves this as it is."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
 
@@ -188,6 +188,17 @@ class Live(Protocol):
 
     def parts(self) -> Parts:
         """What a file must hold to build this object again."""
+
+
+@runtime_checkable
+class GoingOn(Live, Protocol):
+    """One whose runs go on with the windows of the run before, and learn from what rings. It stands alone."""
+
+    def listen(self, state: WindowState, observed: Any) -> tuple[Float64Array, Int64Array]:
+        """`advance` by all points: how loud the loudest channel is, (n, 1), NaN while it is silent; and which it is."""
+
+    def at_level(self, level: float) -> GoingOn:
+        """The same, ringing at another threshold."""
 
 
 class Anew:

@@ -10,7 +10,7 @@ import numpy as np
 from tocsin._compute import Functions, on_host
 from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin._samplers import Streams
-from tocsin._statistics.base import Channel, Live, NullPaths, Parts, Points, Prepared, WindowState
+from tocsin._statistics.base import Channel, GoingOn, Live, NullPaths, Parts, Points, Prepared, WindowState
 
 
 class PreparedFamily:
@@ -82,6 +82,21 @@ class LiveFamily:
         return np.concatenate(
             [on_host(member.advance(state, seen, start, stop)) for member, state, seen in each], axis=1
         )
+
+    def listen(self, states: list[WindowState], observed: list[object]) -> tuple[Float64Array, Int64Array]:
+        """`advance` of those that go on, who stand alone and measure for themselves: how loud the loudest channel is,
+        (n, 1), and which that is."""
+        return self._going_on.listen(states[0], observed[0])
+
+    def at_level(self, level: float) -> LiveFamily:
+        """The same, for another threshold, which those that go on must know."""
+        return LiveFamily([self._going_on.at_level(level)]) if self.goes_on else self
+
+    @property
+    def _going_on(self) -> GoingOn:
+        (member,) = self.members
+        assert isinstance(member, GoingOn)
+        return member
 
     def places(self, states: list[WindowState]) -> list[int]:
         """Where the windows are, if a point enters them at once: those in which one has are elsewhere."""

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from tocsin._compute import Functions
 from tocsin._compute.arrays import Array, Float32Array, Float64Array, Int64Array
-from tocsin._statistics.base import Parts, Points, choose
+from tocsin._statistics.base import Parts, Points, WindowState, choose
 from tocsin._statistics.mmd_gaussian import PADDING, GaussianLive
 
 ARRAYS = ("buffer", "ahead", "linear", "position", "filled")
@@ -37,9 +38,11 @@ class GaussianBank:
             put(np.zeros(count, np.int64)),
         )
 
-    def step(self, chosen: Int64Array, points: Points) -> Float64Array:
+    def step(self, chosen: Int64Array, points: Points) -> tuple[Float64Array, None]:
         """Let one point enter the windows of each of these streams; (len(chosen), channels), NaN until one is full."""
-        return self._step(chosen, self.live.observe(points, None))
+        if not len(chosen):
+            return np.empty((0, len(self.live.channels))), None
+        return self._step(chosen, self.live.observe(points, None)), None
 
     def _step(self, chosen: Int64Array, observed: tuple[Any, Any]) -> Float64Array:
         live, size = self.live, len(chosen) if self.live.compute.backend == "torch" else STREAMS
@@ -76,6 +79,15 @@ class GaussianBank:
         for counter in self._arrays[3:]:
             counter[chosen] = 0
 
+    def renew(self, chosen: Int64Array) -> bool:
+        """Not so: runs begin anew."""
+        return False
+
+    @property
+    def compute(self) -> Functions:
+        """Where steps are made."""
+        return self.live.compute
+
     def copy(self, chosen: Int64Array, other: GaussianBank, streams: Int64Array) -> None:
         """Let these streams have the windows of those of another bank."""
         for mine, its in zip(self._arrays, other._arrays, strict=True):
@@ -87,6 +99,10 @@ class GaussianBank:
         buffer, position, filled = (get(self._arrays[i][stream : stream + 1])[0] for i in (0, 3, 4))
         places = (int(position) - int(filled) + np.arange(int(filled))) % widest
         return np.asarray(buffer[:, places].T / self.live.scale + self.live.scaled.centre, dtype=np.float64)
+
+    def heard(self, stream: int) -> list[WindowState]:
+        """Nothing: points are all that is asked for."""
+        return []
 
     def filled(self) -> tuple[Float32Array, Float64Array]:
         """Points (streams, d, W) and their -2 c(x) (streams, widths, W) of windows just filled, oldest first."""

@@ -10,9 +10,8 @@ running scale for each follows its squares, and an alarm raises it, so that the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -21,10 +20,17 @@ from tocsin._common.errors import Code, InputError, Option
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._statistics.base import Channel, Live, Parts, Prepared, Setting, WindowState, snapshot
-from tocsin._statistics.view_model import FLOOR, SOFT, Model, Spans
+from tocsin._statistics.view_model import SOFT, Model, Spans
+from tocsin._statistics.view_streams import QUANTA, Ear, Pace, arrays_of, begun, latest, silenced, told
 
-ROOM = 2
-"""Rows for which there is room before the latest are moved to the front, in widest windows."""
+ALONE = np.zeros(1, np.int64)
+"""The number of the stream that a detector watches, and of the first of its points."""
+
+RECENT = 2
+"""Widest windows of which a stream keeps all digits."""
+
+NO_CHANNELS = np.empty((0, 0))
+"""Where channels are not asked for one by one."""
 
 
 @dataclass(frozen=True)
@@ -77,21 +83,6 @@ class Views:
         return ViewsLive.restore(parts, windows, compute)
 
 
-class Pace(NamedTuple):
-    """How running scales follow.
-
-    memory: rows over which they forget.  attack: an alarm, and the rows after it, raise them until so many times the
-    squared level is quiet.  cap: levels up to which a square counts.  early, fade: by how much more a stream must be
-    loud to ring at first, and rows after which that has passed.
-    """
-
-    memory: float
-    attack: float
-    cap: float
-    early: float
-    fade: float
-
-
 @dataclass(frozen=True, eq=False)
 class ViewsLive(Caching):
     """Views at work.
@@ -124,53 +115,67 @@ class ViewsLive(Caching):
         return self.model.channel_names(self.columns, self.owners)
 
     def observe(self, points: Float64Array, own: Int64Array | None) -> Float64Array:
-        return points
+        return np.ascontiguousarray(points)
+
+    @cached_property
+    def ear(self) -> Ear:
+        """What hot functions hear with."""
+        return Ear.of(self.model, self.middle, self.unit, self.level, self.pace)
+
+    def at_level(self, level: float) -> ViewsLive:
+        """The same, ringing at another one: alarms teach running scales, so it must know what rings."""
+        return replace(self, level=level)
 
     def begin(self, run: int) -> WindowState:
         """After the reference. The points that fill the windows are silent."""
-        spans, width = self.model.spans, self.model.width
-        past, widest = spans.base + spans.gap, spans.widest
-        room = ROOM * widest
-        state = {
-            "rows": np.zeros((past + room, width)),
-            "views": np.zeros((widest + room, 4 * width)),
-            "squares": np.zeros((widest + room, len(self.unit))),
-            "loud": np.zeros(len(self.unit)),
-            "scale": self.scale.copy(),
-            "clock": np.zeros(2, np.int64),
-            "position": np.zeros(1, np.int64),
-        }
-        state["rows"][:past] = self.model.rows(self.past[:past], self.compute)
-        self.advance(state, self.past, past, past + widest)
-        # Only the last of these has whole windows behind it: running scales are to learn nothing of the others.
-        state["squares"][: 2 * widest - 1] = self.scale
-        state["scale"][:] = self.scale
-        state["clock"][:] = -widest, 0
-        return state
+        return begun(told(self.rows(self.past)), self.scale, self.ear, self.model.spans, self.compute)
 
     def renew(self, state: WindowState) -> WindowState:
         """What a new run of the same stream begins with: the same, silent until its windows hold rows of its own."""
         state = snapshot(state)
-        state["clock"][0] = self.model.spans.widest * (1 if state["clock"][0] > 0 else -1)
+        silenced(state, slice(None), self.model.spans.widest)
         return state
 
     def advance(self, state: WindowState, observed: Float64Array, start: int, stop: int) -> Float64Array:
         out = np.empty((stop - start, len(self.unit)))
-        self._advance(state, observed, start, stop, out)
+        if stop > start:
+            self.enter(state, observed[start:stop], out)
         return out
 
     def enter(self, state: WindowState, point: Float64Array, values: Float64Array) -> None:
-        self._advance(state, point, 0, 1, values)
+        self._watch(state, point, values)
 
-    def _advance(self, state: WindowState, points: Float64Array, start: int, stop: int, out: Float64Array) -> None:
-        model, spans, pace = self.model, self.model.spans, self.pace
+    def listen(self, state: WindowState, observed: Float64Array) -> tuple[Float64Array, Int64Array]:
+        best, which = self._watch(state, observed, NO_CHANNELS)
+        return best[:, None], which
+
+    def _watch(self, state: WindowState, points: Float64Array, out: Float64Array) -> tuple[Float64Array, Int64Array]:
+        count = len(points)
+        best, which = np.empty(count), np.empty(count, np.int64)
         self.compute.view_watch(
-            points, start, stop, state["rows"], state["views"], state["squares"], state["loud"], state["scale"],
-            state["clock"], state["position"], model.centre, model.spread, model.chosen, model.axes, SOFT, model.lags,
-            model.sizes,
-            spans.base, spans.gap, spans.windows, FLOOR, self.middle, self.unit, self.level, pace.memory, pace.attack,
-            pace.cap, pace.early, pace.fade, out,
-        )  # fmt: skip
+            points, ALONE, ALONE, np.array([count]), 0, 1, False, *arrays_of(state), *self.ear, best, which, out
+        )
+        return best, which
+
+    # Looking back
+
+    def rows(self, points: Float64Array) -> Float64Array:
+        """Points in units of their columns' spread, as streams keep them."""
+        return told(self.model.rows(points, self.compute)) / QUANTA
+
+    def points_of(self, state: WindowState, stream: int) -> Float64Array:
+        """The latest points of a stream, oldest first, as far as the digits that are kept tell."""
+        return self.points_at(latest(state, stream, RECENT * self.model.spans.widest))
+
+    def points_at(self, along: Float64Array) -> Float64Array:
+        """Points whose rows these are, in units of their columns' spread; of directions, points that lie in them."""
+        model = self.model
+        own = SOFT * np.sinh(along / SOFT)
+        if model.axes.size:
+            own = own @ np.linalg.pinv(model.axes)
+        points = np.repeat(self.past[-1:], len(own), axis=0)
+        points[:, model.chosen] = model.centre + model.spread * own
+        return points
 
     def parts(self) -> Parts:
         model = self.model

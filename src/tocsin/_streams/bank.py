@@ -33,6 +33,7 @@ from tocsin._statistics.base import Points, snapshot
 from tocsin._statistics.mmd_bank import GaussianBank
 from tocsin._statistics.mmd_gaussian import GaussianLive
 from tocsin._streams.promise import promising, told
+from tocsin._streams.shared import bank_of, shared_by
 
 STARTS, STARTS_PER_STREAM, MOST_TRIES = 1024, 16, 1000
 """Quiet windows of reference points, drawn once, that runs begin with: at most, and for each stream if there are few
@@ -48,7 +49,7 @@ class DetectorBank:
     Parameters
     ----------
     detector
-        A fitted detector whose only statistic is MMD with Gaussian kernels (the default). It is not changed.
+        A fitted detector whose only statistic is MMD with Gaussian kernels, or Views (the defaults). It is not changed.
     streams
         How many.
     ert
@@ -77,15 +78,16 @@ class DetectorBank:
         count = validation.positive_integer("streams", streams)
         if count is None:
             raise InputError(Option("streams", None), ": say how many streams the bank watches.")
-        live = gaussian_of(detector)
         # A copy: the detector may be fitted anew, or get other options.
         self.detector, self.streams, self.ert, self.for_all = copy(detector), count, ert, for_all
         self._fitted = promising(fitted_of(detector), ert, for_all)
-        self._windows, self._lock = GaussianBank(live, count), RLock()
+        live = shared_by(self._fitted)
+        self._windows, self._lock = bank_of(live, count), RLock()
         self._time, self._run, self._rang = (np.zeros(count, np.int64) for _ in range(3))
         self._heard = np.zeros((count, 3))  # statistic, threshold and channel of each stream's alarm
         self._starts = None
         if self._fitted.start == "warm":
+            assert isinstance(live, GaussianLive)  # views go on from the reference
             rng = generator(self._fitted.seed, Purpose.BANK_STARTS)
             self._starts = quiet_starts(self._fitted, live, min(STARTS, STARTS_PER_STREAM * count), rng)
         self._begin(np.arange(count))
@@ -119,9 +121,9 @@ class DetectorBank:
     def _step(self, chosen: Int64Array, points: Points) -> Outcomes:
         if self._fitted.resets:
             self._renew(chosen[self._rang[chosen] > 0])
-        values = self._windows.step(chosen, points) if len(chosen) else np.empty((0, len(self._fitted.channels)))
+        values, spoke = self._windows.step(chosen, points)
         self._time[chosen] += 1
-        outcomes = self._fitted.rule(values, _coins_of(chosen), self._run[chosen], self._time[chosen])
+        outcomes = self._fitted.rule(values, _coins_of(chosen), self._run[chosen], self._time[chosen], spoke)
         first = outcomes.alarm & (self._rang[chosen] == 0)
         self._rang[chosen[first]] = outcomes.time[first]
         heard = outcomes.statistic, outcomes.threshold, outcomes.loudest
@@ -136,7 +138,10 @@ class DetectorBank:
 
     def _renew(self, chosen: Int64Array) -> None:
         self._run[chosen] += 1
-        self._begin(chosen)
+        if self._windows.renew(chosen):
+            self._time[chosen], self._rang[chosen] = 0, 0
+        else:
+            self._begin(chosen)
 
     def explain(self, stream: int) -> Explanation:
         """What the alarm of a stream's present run means; see `Detector.explain`. Call it while the window shows it."""
@@ -145,7 +150,7 @@ class DetectorBank:
         s = int(self._named([stream])[0])
         with self._lock:
             place = s + 1, int(self._run[s]), int(self._time[s])
-            run = Run.of_window(self._windows.recent(s), *place, self._alarm(s))
+            run = Run.of_window(self._windows.recent(s), *place, self._alarm(s), self._windows.heard(s))
         return Alarm.of(self._fitted, run).explain()
 
     def _alarm(self, s: int) -> Outcome | None:
@@ -182,6 +187,7 @@ class DetectorBank:
         if self._starts is None:
             self._windows.clear(chosen)
         elif len(chosen):
+            assert isinstance(self._windows, GaussianBank)
             drawn = self._fitted.rule.coins(_coins_of(chosen), self._run[chosen], np.zeros(len(chosen), np.int64))
             self._windows.copy(chosen, self._starts, (drawn * self._starts.count).astype(np.int64))
 
@@ -216,11 +222,7 @@ class DetectorBank:
         promise = told(self.calibration_, "stream", self.ert or self.detector.calibration_.ert, self.for_all)
         rang = int(self.alarms.sum())
         watched = counted(self.streams, "stream")
-        return f"<DetectorBank of {watched}, ringing {promise}; on {self._live.compute}; {rang:,} of them rang>"
-
-    @property
-    def _live(self) -> GaussianLive:
-        return self._windows.live
+        return f"<DetectorBank of {watched}, ringing {promise}; on {self._windows.compute}; {rang:,} of them rang>"
 
     # Files
 
@@ -245,7 +247,7 @@ class DetectorBank:
         content = storage.read(path, cls.__name__)
         detector = from_content(Detector, content, path, None, preprocess, **place)
         with content.explained():
-            live, sizes = gaussian_of(detector), sizes_of(content["fitted"], "fitted")
+            live, sizes = shared_by(fitted_of(detector)), sizes_of(content["fitted"], "fitted")
             saved = content.part("bank", partial(check_bank, sizes=sizes, live=live))
             bank = cls(detector, saved["streams"], ert=saved["ert"], for_all=saved["for_all"])
         bank._time, bank._run, bank._rang, bank._heard = (saved[name] for name in ("time", "run", "rang", "heard"))
@@ -256,18 +258,6 @@ class DetectorBank:
 def _coins_of(chosen: Int64Array) -> UInt64Array:
     """Numbers by which streams have coins of their own; 0 is that of a detector alone."""
     return (chosen + 1).astype(np.uint64)
-
-
-def gaussian_of(detector: Detector) -> GaussianLive:
-    """The live statistic of a detector that has no other."""
-    members = fitted_of(detector).live.members
-    if len(members) == 1 and isinstance(members[0], GaussianLive):
-        return members[0]
-    names = ", ".join(sorted({"Views" if channel.view else channel.statistic for channel in detector.channels_}))
-    raise InputError(
-        f"Many streams are watched together by MMD with Gaussian kernels, alone; this detector has {names}. Fit "
-        "Detector(ert, MMD()), or keep a detector for each stream."
-    )
 
 
 def quiet_starts(fitted: Fitted[Calibration], live: GaussianLive, count: int, rng: np.random.Generator) -> GaussianBank:

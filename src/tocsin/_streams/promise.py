@@ -44,10 +44,20 @@ def promising(fitted: Fitted[Calibration], ert: float | None, for_all: int | Non
         raise InputError(
             Option(asked.name), " needs a detector that keeps a promise: fit it with ", Option("mode", "steady"), "."
         )
+    shortest = math.exp(-float(calibration.curve.log_rates[0]))
+    if fitted.live.goes_on and each < shortest:
+        raise InputError(
+            asked,
+            f" asks for alarms of each stream once in {each:.4g} observations, and views were rehearsed on levels that "
+            f"are passed once in {shortest:.4g} or more rarely: an alarm is followed by {fitted.widest} silent "
+            "observations. Ask for fewer alarms, or fit the detector with ",
+            Option("ert", Code(f"{each:.4g}")),
+            " and a shorter window.",
+        )
     aimed = replace(aimed_at(calibration, each), ert=each, guarantee=None)
     if calibration.guarantee is not None:
         aimed = guaranteed(aimed, calibration.guarantee)
-    return replace(fitted, calibration=aimed)
+    return replace(fitted, calibration=aimed, live=fitted.live.at_level(aimed.threshold))
 
 
 def told(each: Calibration, one: str, together: float, for_all: int | None) -> str:

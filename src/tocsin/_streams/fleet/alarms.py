@@ -12,8 +12,8 @@ from tocsin._compute.arrays import Int64Array
 from tocsin._explain.result import Explanation
 from tocsin._state.outcomes import Outcome
 from tocsin._statistics.base import Channel
+from tocsin._streams.fleet.kinds import Windows
 from tocsin._streams.fleet.states import ALARM, KeyStates
-from tocsin._streams.fleet.windows import Windows
 
 Record = tuple[int, int, int, int, float, float, int]
 """An alarm as a state holds it: the fields of `ALARM`."""

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin._state.outcomes import Outcome
+from tocsin._streams.fleet.kinds import Windows
 from tocsin._streams.fleet.states import KeyStates
-from tocsin._streams.fleet.windows import Observed, Windows
 
 SHORTEST_PIECE = 32
 """Observations tested at once after an alarm; twice as many each time, since what follows an alarm is tested again."""
@@ -56,7 +57,7 @@ class Batch:
     def _begin(self, keys: Int64Array) -> None:
         """New runs."""
         self.kept.run[keys] += 1
-        self.windows.begin(self.kept, keys)
+        self.windows.renew(self.kept, keys)
 
     def _sleep(self, keys: Int64Array, first: Int64Array, stop: Int64Array) -> Int64Array:
         """Leave observations alone; where that ends."""
@@ -68,24 +69,17 @@ class Batch:
         return first + slept
 
     def _watch(
-        self, keys: Int64Array, observed: Observed, first: Int64Array, stop: Int64Array
+        self, keys: Int64Array, observed: Any, first: Int64Array, stop: Int64Array
     ) -> tuple[Int64Array, Int64Array]:
         """Test observations up to the first alarm of each key; where that is, and which keys rang."""
         if not len(keys):
             return stop, keys
-        kept, sizes = self.kept, stop - first
-        outcomes = self.windows.outcomes(kept, keys, observed, first, stop)
-        begins = np.cumsum(sizes) - sizes
-        loud = np.flatnonzero(outcomes.alarm)
-        which, places = np.unique(np.searchsorted(begins, loud, side="right") - 1, return_index=True)
-        loud = loud[places]
-        stop = stop.copy()
-        stop[which] = first[which] + loud - begins[which] + 1
-        self.windows.take(kept, keys, observed, first, stop)
+        kept = self.kept
+        stop, which, outcomes = self.windows.advance(kept, keys, observed, first, stop)
         kept.time[keys] += stop - first
         kept.count[keys] += stop - first
-        for k, row, i in zip(keys[which].tolist(), (stop[which] - 1).tolist(), loud.tolist(), strict=True):
-            self.rang(k, row, outcomes[i])
+        for k, row, outcome in zip(keys[which].tolist(), (stop[which] - 1).tolist(), outcomes, strict=True):
+            self.rang(k, row, outcome)
         if self.rest:
             kept.resting[keys[which]] = self.rest
         else:

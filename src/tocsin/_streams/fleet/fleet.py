@@ -22,9 +22,9 @@ from tocsin._detector.detector import Detector
 from tocsin._streams.fleet.alarms import Alarms, FleetAlarm
 from tocsin._streams.fleet.batch import Batch
 from tocsin._streams.fleet.changes import applied, changes_of
+from tocsin._streams.fleet.kinds import windows_of
 from tocsin._streams.fleet.states import FOR_EVER, NEVER, KeyStates, hash_of, prefix_of, split
 from tocsin._streams.fleet.turns import Refused, in_turn, whole_numbers
-from tocsin._streams.fleet.windows import Windows
 from tocsin._streams.promise import promising, told
 
 KEYS_AT_ONCE = 256
@@ -55,8 +55,8 @@ class Fleet:
     Parameters
     ----------
     detector
-        A fitted detector whose only statistic is MMD with Gaussian kernels (the default), and whose runs end with an
-        alarm (`reset_on_alarm`, the default). It is not changed.
+        A fitted detector whose only statistic is MMD with Gaussian kernels, or Views (the defaults), and whose runs end
+        with an alarm (`reset_on_alarm`, the default). It is not changed.
     ert
         Observations of a key between false alarms, if not as many as the detector was fitted for.
     for_all
@@ -113,10 +113,10 @@ class Fleet:
                 " says how long a key is left alone after an alarm.",
             )
         fitted = promising(fitted_of(detector), ert, for_all)
-        self._windows = Windows(detector, fitted, validation.positive_integer("workers", workers))
+        self._windows = windows_of(fitted, validation.positive_integer("workers", workers))
         self._promise = told(fitted.calibration, "key", ert or detector.calibration_.ert, for_all)
         self._rest, self._gapless, self._explain = FOR_EVER if rest is None else int(rest), gapless, explain
-        earlier = [Windows(each, fitted_of(each)) for each in before]
+        earlier = [windows_of(fitted_of(each)) for each in before]
         self._before = {windows.fingerprint: windows for windows in earlier}
 
     def step(
@@ -196,8 +196,9 @@ class Fleet:
         if len(taken):
             Batch(self._windows, kept, owner[taken], resets[taken], self._rest, found.rang).run(points[taken])
         found.remember()
-        written = kept.write(self._windows.fingerprint)
-        return Step(written, found.alarms, refused, len(taken), changes_of(kept, written) if changes else [])
+        written = kept.write(self._windows.fingerprint, self._windows.layout)
+        new = changes_of(kept, written, self._windows.layout) if changes else []
+        return Step(written, found.alarms, refused, len(taken), new)
 
     @staticmethod
     def applied(change: bytes, state: bytes | None) -> bytes:
@@ -271,15 +272,15 @@ class Fleet:
             heads.append(head)
             if len(tail):
                 alarms[k] = tail
-        kept = KeyStates.read(heads, alarms, windows.layout)
-        kept.check(keys, len(windows.fitted.channels))
+        kept: KeyStates = windows.read(heads, alarms)
         hashes, new = np.array([hash_of(key) for key in keys], np.uint64), np.array(list(others), np.int64)
         kept.key[new] = hashes[new]
+        kept.last[new], kept.entered[new] = NEVER, windows.widest
+        windows.begin(kept, new)
+        kept.check(keys, len(windows.fitted.channels))
         wrong = np.flatnonzero(kept.key != hashes)
         if len(wrong):
             raise _another_key(keys[wrong[0]])
-        kept.last[new], kept.entered[new] = NEVER, windows.widest
-        windows.begin(kept, new)
         for k, state in others.items():
             if state is not None:
                 self._carry_over(kept, k, keys[k], state)
@@ -295,20 +296,19 @@ class Fleet:
                 " to carry its window over, or None instead of the state to begin the key anew.",
             )
         head, _ = split(state, earlier.layout, name)
-        old, chosen = KeyStates.read([head], {}, earlier.layout), np.array([k])
+        old = earlier.read([head], {})
         old.check([name], len(earlier.fitted.channels))
         if old.key[0] != kept.key[k]:
             raise _another_key(name)
         kept.count[k], kept.last[k], kept.run[k] = old.count[0], old.last[0], old.run[0]
         intake = windows.fitted.intake
-        if isinstance(intake, Rows) and intake == earlier.fitted.intake:
-            observed = windows.observe(earlier.window(old, 0))
-            kept.time[k], kept.filled[k] = old.time[0], 0
-            windows.take(kept, chosen, observed, np.zeros(1, np.int64), np.array([observed[0].shape[1]]))
+        same = isinstance(intake, Rows) and intake == earlier.fitted.intake
+        if same and windows.carry(kept, k, old, earlier):
+            kept.time[k] = old.time[0]
         else:
             # What a table or a representation made of observations means something else now.
             kept.run[k] += 1
-            windows.begin(kept, chosen)
+            windows.begin(kept, np.array([k]))
         kept.resting[k] = old.resting[0]
 
     # What is known

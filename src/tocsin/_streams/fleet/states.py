@@ -1,7 +1,7 @@
 """What an engine carries for a key between batches: a few numbers, the latest window, the alarms of the last batch.
 
     head    version, checksum of all that follows, fingerprint, key, count, last, run, time, resting, filled, alarms
-    window  points (d, W) and sums (widths, W), float32, the newest in the last place
+    window  points (d, W) and sums (widths, W), float32, the newest in the last place; of views, see `view_states`
     tail    one record for each alarm of the last batch
 
 All little endian, without padding. The reference and the thresholds are the detector's, and are not here.
@@ -15,13 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, Self
 from zlib import crc32
 
 import numpy as np
 
 from tocsin._common.errors import StorageError
-from tocsin._compute.arrays import FARTHEST, Array, Float32Array, Int64Array
+from tocsin._compute.arrays import FARTHEST, Array, BoolArray, Float32Array, Int64Array
 
 VERSION = 2
 """Also to be raised when the same state would lead to other alarms."""
@@ -63,15 +63,21 @@ def hash_of(key: str) -> int:
 
 def layout(columns: int, widths: int, widest: int) -> np.dtype[Any]:
     """Of a state without its tail."""
-    return np.dtype([*_FIELDS, ("points", "<f4", (columns, widest)), ("sums", "<f4", (widths, widest))])
+    return with_head([("points", "<f4", (columns, widest)), ("sums", "<f4", (widths, widest))])
+
+
+def with_head(window: list[Any]) -> np.dtype[Any]:
+    """Head and window."""
+    return np.dtype([*_FIELDS, *window])
 
 
 @dataclass(eq=False)
 class KeyStates:
-    """The states of some keys, as arrays that batches change.
+    """The states of some keys, as arrays that batches change, without their windows.
 
     count: observations so far.  last: the order of the last one.  run, time: as a detector has them.
     resting: observations that are still to be left alone after an alarm.
+    filled: points in the window; of views, rows that stay silent (less than 0 where a stream begins).
     alarms: of the last batch, by key, as records.
     entered: columns of the window that are not those that were read, the newest ones; W when all of them are new.
     """
@@ -83,27 +89,36 @@ class KeyStates:
     time: Int64Array
     resting: Int64Array
     filled: Int64Array
-    points: Float32Array
-    sums: Float32Array
     alarms: dict[int, Array]
     entered: Int64Array
 
     @classmethod
-    def read(cls, states: Sequence[bytes], alarms: dict[int, Array], kind: np.dtype[Any]) -> KeyStates:
+    def read(cls, states: Sequence[bytes], alarms: dict[int, Array], kind: np.dtype[Any]) -> Self:
         """From heads and windows of this layout; tails are given apart."""
         records = np.frombuffer(b"".join(states), kind)
         arrays: dict[str, Any] = {name: records[name].astype(np.int64) for name in NUMBERS}
-        arrays |= {name: np.array(records[name], np.float32, order="C") for name in ("points", "sums")}
+        arrays |= cls.windows({name: records[name] for name in kind.names or () if name not in HEAD.fields})  # type: ignore[operator]
         entered = np.zeros(len(records), np.int64)
         return cls(key=records["key"].astype(np.uint64), **arrays, alarms=alarms, entered=entered)
 
+    @classmethod
+    def windows(cls, parts: dict[str, Array]) -> dict[str, Array]:
+        """The fields of windows, from the parts of states."""
+        raise NotImplementedError
+
+    def parts(self) -> dict[str, Array]:
+        """The parts of states, from the fields of windows."""
+        raise NotImplementedError
+
+    def right(self) -> BoolArray:
+        """Whether windows hold numbers that they can have."""
+        raise NotImplementedError
+
     def check(self, names: Sequence[str], channels: int) -> None:
         """Refuse states with numbers that no state can have. names: of the keys.  channels: of the detector."""
-        widest = self.points.shape[2]
         right = (self.count >= 0) & (self.run >= 0) & (self.time >= 0) & (self.time <= self.count)
         right &= np.maximum(self.count, self.run) <= MOST
-        right &= (self.resting >= FOR_EVER) & (self.filled >= 0) & (self.filled <= widest)
-        right &= (np.abs(self.points) <= FARTHEST).all((1, 2)) & (np.abs(self.sums) <= LARGEST).all((1, 2))
+        right &= (self.resting >= FOR_EVER) & self.right()
         for k, told in self.alarms.items():
             heard = np.isfinite(told["statistic"]) & np.isfinite(told["threshold"]) & (told["channel"] < channels)
             clocks = (told["count"] >= 1) & (told["run"] >= 0) & (told["time"] >= 1) & (told["time"] <= told["count"])
@@ -115,13 +130,15 @@ class KeyStates:
                 "Restore it, or give None to begin the key anew."
             )
 
-    def write(self, fingerprint: int) -> list[bytes]:
-        """A state for each key."""
-        records = np.empty(len(self.key), layout(self.points.shape[1], self.sums.shape[1], self.points.shape[2]))
+    def write(self, fingerprint: int, kind: np.dtype[Any]) -> list[bytes]:
+        """A state of this layout for each key."""
+        records = np.empty(len(self.key), kind)
         records["version"], records["checksum"] = VERSION, 0
         records["fingerprint"], records["alarms"] = fingerprint, 0
-        for name in ("key", *NUMBERS, "points", "sums"):
+        for name in ("key", *NUMBERS):
             records[name] = getattr(self, name)
+        for name, part in self.parts().items():
+            records[name] = part
         for k, own in self.alarms.items():
             records["alarms"][k] = len(own)
         everything, size = memoryview(records.view(np.uint8).data), records.itemsize
@@ -129,6 +146,26 @@ class KeyStates:
         for k, own in self.alarms.items():
             states[k] += own.tobytes()
         return [state[:2] + checksum(state) + state[SUMMED:] for state in states]
+
+
+@dataclass(eq=False)
+class PairStates(KeyStates):
+    """With windows of points, and of their -2 c(x)."""
+
+    points: Float32Array
+    sums: Float32Array
+
+    @classmethod
+    def windows(cls, parts: dict[str, Array]) -> dict[str, Array]:
+        return {name: np.array(part, np.float32, order="C") for name, part in parts.items()}
+
+    def parts(self) -> dict[str, Array]:
+        return {"points": self.points, "sums": self.sums}
+
+    def right(self) -> BoolArray:
+        right: BoolArray = (self.filled >= 0) & (self.filled <= self.points.shape[2])
+        right &= (np.abs(self.points) <= FARTHEST).all((1, 2)) & (np.abs(self.sums) <= LARGEST).all((1, 2))
+        return right
 
 
 def split(state: bytes, kind: np.dtype[Any], name: str) -> tuple[bytes, Array]:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from copy import copy
 from functools import cached_property
-from hashlib import blake2b
+from typing import Any
 
 import numpy as np
 
 from tocsin._calibration.result import Calibration
 from tocsin._common.seeds import Purpose, generator
-from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
-from tocsin._detector.detector import Detector
+from tocsin._compute.arrays import Array, Float32Array, Float64Array, Int64Array
 from tocsin._execution.threads import Threads
 from tocsin._explain.result import Explanation
 from tocsin._state import Fitted, Run
 from tocsin._state.outcomes import Outcome, Outcomes
-from tocsin._streams.bank import gaussian_of, quiet_starts
-from tocsin._streams.fleet.states import KeyStates, layout
+from tocsin._statistics.mmd_gaussian import GaussianLive
+from tocsin._streams.bank import quiet_starts
+from tocsin._streams.fleet.prints import fingerprint_of
+from tocsin._streams.fleet.states import PairStates, layout
 
 STARTS, STARTS_AT_ONCE = 1024, 16
 """Quiet windows of reference points that runs begin with, shared by all keys; and how many are drawn together, when
@@ -30,11 +31,11 @@ Observed = tuple[Float32Array, Float64Array]
 """Points as the statistic sees them, (d, n), and their -2 c(x), (widths, n)."""
 
 
-class Windows:
+class PairWindows:
     """A detector and thresholds that all keys share. States of keys are passed in, and changed."""
 
-    def __init__(self, detector: Detector, fitted: Fitted[Calibration], workers: int | None = None) -> None:
-        self.fitted, self._live = fitted, copy(gaussian_of(detector))
+    def __init__(self, live: GaussianLive, fitted: Fitted[Calibration], workers: int | None = None) -> None:
+        self.fitted, self._live = fitted, copy(live)
         if workers is not None:
             self._live.executor = Threads(workers)
         self._compute, self.widest = self._live.compute.nearby, fitted.widest
@@ -45,13 +46,13 @@ class Windows:
     @cached_property
     def fingerprint(self) -> int:
         """Of all that a window depends on; thresholds may change without it."""
-        digest = blake2b(repr((self.fitted.windows, self.fitted.seed)).encode(), digest_size=8)
-        for name, part in sorted(self._live.parts().items()):
-            digest.update(name.encode())
-            digest.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())
-        return int.from_bytes(digest.digest(), "little")
+        return fingerprint_of(self.fitted, self._live.parts())
 
-    def begin(self, kept: KeyStates, chosen: Int64Array) -> None:
+    def read(self, heads: list[bytes], alarms: dict[int, Array]) -> PairStates:
+        """States of this layout; tails are given apart."""
+        return PairStates.read(heads, alarms, self.layout)
+
+    def begin(self, kept: PairStates, chosen: Int64Array) -> None:
         """Begin the present runs of these keys, with quiet windows or with none."""
         kept.time[chosen] = kept.resting[chosen] = kept.filled[chosen] = 0
         if self.fitted.start == "warm" and len(chosen):
@@ -62,6 +63,8 @@ class Windows:
                 mine, which = chosen[group == number], place[group == number]
                 kept.points[mine], kept.sums[mine] = points[which], sums[which]
             kept.filled[chosen] = kept.entered[chosen] = self.widest
+
+    renew = begin
 
     def _starts(self, group: int) -> tuple[Float32Array, Float32Array]:
         """Points and sums of full windows."""
@@ -78,14 +81,14 @@ class Windows:
         return np.ascontiguousarray(block), sums.astype(np.float32).astype(np.float64)
 
     def take(
-        self, kept: KeyStates, chosen: Int64Array, observed: Observed, first: Int64Array, last: Int64Array
+        self, kept: PairStates, chosen: Int64Array, observed: Observed, first: Int64Array, last: Int64Array
     ) -> None:
         """Let observed points first..last of each of these keys enter its window."""
         self._compute.pair_keys_take(kept.points, kept.sums, kept.filled, chosen, first, last, *observed)
         kept.entered[chosen] = np.minimum(kept.entered[chosen] + last - first, self.widest)
 
     def outcomes(
-        self, kept: KeyStates, chosen: Int64Array, observed: Observed, first: Int64Array, last: Int64Array
+        self, kept: PairStates, chosen: Int64Array, observed: Observed, first: Int64Array, last: Int64Array
     ) -> Outcomes:
         """Of the tests that these points make, one key after the other."""
         live, sizes = self._live, last - first
@@ -102,12 +105,36 @@ class Windows:
         time = kept.time[own] + 1 + np.arange(len(own)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return self.fitted.rule(values, kept.key[own], kept.run[own], time)
 
-    def window(self, kept: KeyStates, k: int) -> Float64Array:
+    def advance(
+        self, kept: PairStates, chosen: Int64Array, observed: Observed, first: Int64Array, stop: Int64Array
+    ) -> tuple[Int64Array, Int64Array, list[Outcome]]:
+        """Let points first..stop of each of these keys enter, up to its first alarm; where that is, who rang, how."""
+        sizes = stop - first
+        outcomes = self.outcomes(kept, chosen, observed, first, stop)
+        begins = np.cumsum(sizes) - sizes
+        loud = np.flatnonzero(outcomes.alarm)
+        which, places = np.unique(np.searchsorted(begins, loud, side="right") - 1, return_index=True)
+        loud = loud[places]
+        last = stop.copy()
+        last[which] = first[which] + loud - begins[which] + 1
+        self.take(kept, chosen, observed, first, last)
+        return last, which, [outcomes[int(i)] for i in loud]
+
+    def carry(self, kept: PairStates, k: int, old: PairStates, earlier: Any) -> bool:
+        """Let a key go on from the window that an earlier detector has left of it; whether it can."""
+        if not isinstance(earlier, PairWindows):
+            return False
+        observed = self.observe(earlier.window(old, 0))
+        kept.filled[k] = 0
+        self.take(kept, np.array([k]), observed, np.zeros(1, np.int64), np.array([observed[0].shape[1]]))
+        return True
+
+    def window(self, kept: PairStates, k: int) -> Float64Array:
         """The points in a key's window, oldest first, as far as float32 tells them."""
         points = kept.points[k][:, self.widest - int(kept.filled[k]) :].T
         return np.asarray(points / self._live.scale + self._live.scaled.centre, dtype=np.float64)
 
-    def explain(self, kept: KeyStates, k: int, outcome: Outcome) -> Explanation:
+    def explain(self, kept: PairStates, k: int, outcome: Outcome) -> Explanation:
         """What an alarm means that a key's last observation has raised."""
         from tocsin._explain.alarm import Alarm  # needs scipy, which watching does not
 

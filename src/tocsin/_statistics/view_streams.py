@@ -1,0 +1,158 @@
+"""What is kept of streams that are heard by views, and what they are heard with; one stream or many.
+
+A stream's rows are kept in whole numbers, all digits of the latest and the coarse ones of those before; see
+`_compute.numpy_view_streams`. Everything else about its windows follows from them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from tocsin._compute import Functions
+from tocsin._compute.arrays import Array, Float32Array, Float64Array, Int8Array, Int16Array, Int64Array
+from tocsin._compute.numpy_view_streams import COARSE, FARTHEST, LOUDEST, QUANTA, off
+from tocsin._statistics.base import WindowState
+from tocsin._statistics.view_model import FLOOR, LAGS, SOFT, Model, Spans
+
+COARSEST = int(FARTHEST * QUANTA / COARSE)
+"""Of rows, in coarse digits."""
+
+EXACT = 2.0**53
+"""Whole numbers up to this are floats."""
+
+KEPT = ("rows", "rests", "position", "scale", "clock", "loud")
+"""What is kept of streams; `sums` follow from it."""
+
+
+class Pace(NamedTuple):
+    """How running scales follow.
+
+    memory: rows over which they forget.  attack: an alarm, and the rows after it, raise them until so many times the
+    squared level is quiet.  cap: levels up to which a square counts.  early, fade: by how much more a stream must be
+    loud to ring at first, and rows after which that has passed.
+    """
+
+    memory: float
+    attack: float
+    cap: float
+    early: float
+    fade: float
+
+
+class Places(NamedTuple):
+    """Rows of which coarse digits are kept, and of which all are: those that a step has part in, and the new one."""
+
+    coarse: int
+    whole: int
+
+    @classmethod
+    def of(cls, spans: Spans) -> Places:
+        return cls(2 * spans.widest + spans.gap + spans.base + 1, 2 * spans.widest + LAGS + 1)
+
+
+class Ear(NamedTuple):
+    """What hot functions hear a stream with, in their order; see `numpy_view_streams.view_watch`."""
+
+    columns: Float64Array
+    chosen: Int64Array
+    axes: Float64Array
+    lags: Float64Array
+    windows: Int64Array
+    base: int
+    gap: int
+    units: Float64Array
+    shares: Float64Array
+    pace: Float64Array
+
+    @classmethod
+    def of(cls, model: Model, middle: Float64Array, unit: Float64Array, level: float, pace: Pace) -> Ear:
+        spans, d = model.spans, model.width
+        each, moved = 1 / (QUANTA * spans.windows[:, None]), 1 / (QUANTA * spans.base * spans.windows[:, None])
+        level_, error, change, moving = model.sizes
+        means = [each / level_, each / error, each / change, moved / moving, np.full((2, d), 0.5)]
+        units = np.stack([np.concatenate([part.ravel() for part in means]) / unit, middle / unit])
+        shares = np.stack([1 / (QUANTA * error), error * 0, 1 / (QUANTA * change), change * 0])
+        shares[1], shares[3] = shares[0] ** 2, shares[2] ** 2
+        lags = model.lags.copy()
+        lags[0] *= QUANTA
+        largest = min((pace.cap * level) ** 2, LOUDEST)
+        rule = [SOFT, FLOOR, most_of(spans), level, 1 / pace.memory, pace.attack, largest, pace.early, pace.fade]
+        return cls(
+            np.stack([model.centre, model.spread]), model.chosen, model.axes, lags, spans.windows, spans.base,
+            spans.gap, units, shares / spans.widest, np.array(rule),
+        )  # fmt: skip
+
+
+def most_of(spans: Spans) -> float:
+    """Of an error or a change, in whole numbers: the sum of its squares over the widest window is exact."""
+    return float(np.floor(np.sqrt(EXACT / spans.widest)))
+
+
+def told(rows: Float64Array) -> Float64Array:
+    """Rows in units of their columns' spread as whole numbers."""
+    return np.rint(np.clip(rows, -FARTHEST, FARTHEST) * QUANTA)
+
+
+def digits(whole: Float64Array) -> tuple[Int16Array, Int8Array]:
+    """Coarse ones of whole numbers, and the rest."""
+    coarse = np.floor((whole + COARSE / 2) / COARSE)
+    return coarse.astype(np.int16), (whole - COARSE * coarse).astype(np.int8)
+
+
+def begun(past: Float64Array, scale: Float64Array, ear: Ear, spans: Spans, compute: Functions) -> WindowState:
+    """Of one stream that comes after these rows (n, d), whole numbers, of which it needs no more than places."""
+    places, d = Places.of(spans), past.shape[1]
+    rows = np.zeros((places.coarse, d))
+    rows[-len(past) :] = past[-places.coarse :]
+    coarse, rests = digits(rows)
+    state: WindowState = {
+        "rows": coarse[None],
+        "rests": np.roll(rests[-places.whole :], places.coarse % places.whole, axis=0)[None],
+        "position": np.array([places.coarse]),
+        "scale": np.minimum(scale, LOUDEST).astype(np.float32)[None],
+        "clock": np.array([[-spans.widest, 0]]),
+        "loud": np.zeros((1, len(scale))),
+    }
+    return state | {"sums": summed(state, ear, spans, compute)}
+
+
+def summed(state: WindowState, ear: Ear, spans: Spans, compute: Functions) -> Float64Array:
+    """Sums of windows that streams with these rows have."""
+    return compute.view_sums(
+        state["rows"], state["rests"], state["position"], ear.lags, ear.windows, ear.base, ear.gap, most_of(spans)
+    )
+
+
+def arrays_of(state: WindowState) -> tuple[Int16Array, Int8Array, Float64Array, Array, Float32Array, Array, Array]:
+    """In the order in which hot functions take them."""
+    return (
+        state["rows"], state["rests"], state["sums"], state["position"], state["scale"], state["clock"], state["loud"]
+    )  # fmt: skip
+
+
+def latest(state: WindowState, s: int, count: int) -> Float64Array:
+    """Of a stream, the latest rows of which all digits are kept, oldest first, in units of their columns' spread."""
+    rows, rests = state["rows"][s], state["rests"][s]
+    numbers = int(state["position"][s]) - count + np.arange(count)
+    return np.asarray((COARSE * rows[numbers % len(rows)] + rests[numbers % len(rests)]) / QUANTA)
+
+
+def history(state: WindowState, s: int) -> Float64Array:
+    """Of a stream, all rows that are kept, oldest first, in units of their columns' spread: the older ones coarse."""
+    rows, whole = state["rows"][s], state["rests"].shape[1]
+    numbers = int(state["position"][s]) + np.arange(len(rows) - whole)
+    return np.concatenate([COARSE / QUANTA * rows[numbers % len(rows)], latest(state, s, whole)])
+
+
+def deviations(state: WindowState, s: int, ear: Ear, spans: Spans) -> Float64Array:
+    """Of a stream, how far each channel is off with the latest row, in its units."""
+    whole = latest(state, s, 2 * spans.widest + LAGS) * QUANTA
+    return off(state["sums"][s], whole, 0, ear.windows, ear.base, ear.units, ear.shares, FLOOR)
+
+
+def silenced(state: WindowState, chosen: Int64Array | slice, widest: int) -> None:
+    """Streams begin new runs: the same, silent until their windows hold rows of their own."""
+    clock = state["clock"]
+    clock[chosen, 0] = np.where(clock[chosen, 0] > 0, widest, -widest)

@@ -1,0 +1,92 @@
+"""States of keys that are heard by views.
+
+    window  rows (d, places), coarse, in 16 bits, the newest in the last place; rests of the latest (d, places) in 8;
+            running scales in float32; rows of the stream so far
+
+What else a step needs follows from these.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tocsin._compute.arrays import Array, BoolArray, Float32Array, Float64Array, Int8Array, Int16Array, Int64Array
+from tocsin._compute.numpy_view_streams import LOUDEST
+from tocsin._statistics.base import WindowState
+from tocsin._statistics.view_model import LAGS
+from tocsin._statistics.view_streams import COARSEST, Places
+from tocsin._streams.fleet.states import MOST, KeyStates, with_head
+
+
+def layout_of_views(columns: int, channels: int, places: Places) -> np.dtype[Any]:
+    """Of a state without its tail."""
+    return with_head(
+        [
+            ("rows", "<i2", (columns, places.coarse)), ("rests", "i1", (columns, places.whole)),
+            ("scale", "<f4", (channels,)), ("age", "<i8"),
+        ]
+    )  # fmt: skip
+
+
+@dataclass(eq=False)
+class ViewStates(KeyStates):
+    """With rows as hot functions have them: see `numpy_view_streams`. filled is the first of the clock's numbers.
+
+    sums: of windows, once a batch asks for them.
+    """
+
+    rows: Int16Array
+    rests: Int8Array
+    scale: Float32Array
+    age: Int64Array
+    position: Int64Array
+    loud: Float64Array
+    sums: Float64Array | None = None
+
+    @classmethod
+    def windows(cls, parts: dict[str, Array]) -> dict[str, Array]:
+        many, few = parts["rows"].shape[2], parts["rests"].shape[2]
+        return {
+            "rows": np.array(parts["rows"].transpose(0, 2, 1), np.int16, order="C"),
+            "rests": np.roll(parts["rests"].transpose(0, 2, 1), many % few, axis=1),
+            "scale": np.array(parts["scale"], np.float32, order="C"),
+            "age": parts["age"].astype(np.int64),
+            "position": np.full(len(parts["rows"]), many),
+            "loud": np.zeros(parts["scale"].shape),
+        }
+
+    def parts(self) -> dict[str, Array]:
+        return {
+            "rows": _in_order(self.rows, self.position), "rests": _in_order(self.rests, self.position),
+            "scale": self.scale, "age": self.age,
+        }  # fmt: skip
+
+    def right(self) -> BoolArray:
+        widest = (self.rests.shape[1] - LAGS - 1) // 2
+        right: BoolArray = (np.abs(self.filled) <= widest) & (self.age >= 0) & (self.age <= MOST)
+        right &= (np.abs(self.rows.astype(np.int32)) <= COARSEST).all((1, 2))
+        # Also where a number is none.
+        right &= ((self.scale >= 1) & (self.scale <= LOUDEST)).all(1)
+        return right
+
+    def streams(self) -> WindowState:
+        """What hot functions take, all but sums. Clocks are a copy: see `follow`."""
+        return {
+            "rows": self.rows, "rests": self.rests, "position": self.position, "scale": self.scale,
+            "clock": np.stack([self.filled, self.age], axis=1), "loud": self.loud,
+        }  # fmt: skip
+
+    def put(self, k: int, state: WindowState) -> None:
+        """Let a key have what one stream has."""
+        self.rows[k], self.rests[k], self.scale[k] = state["rows"][0], state["rests"][0], state["scale"][0]
+        self.position[k], (self.filled[k], self.age[k]) = state["position"][0], state["clock"][0]
+
+
+def _in_order(kept: Array, position: Int64Array) -> Array:
+    """Of each key, with the newest in the last place: (keys, d, places)."""
+    places = kept.shape[1]
+    order = (position[:, None] + np.arange(places)) % places
+    return np.take_along_axis(kept, order[:, :, None], axis=1).transpose(0, 2, 1)
