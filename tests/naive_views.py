@@ -7,7 +7,7 @@ say it. What the library chose (how many rows a baseline has, how fast scales fo
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
@@ -46,6 +46,11 @@ def softened(x: float, soft: float) -> float:
     return soft * math.log(x / soft + math.hypot(x / soft, 1)) if x >= 0 else -softened(-x, soft)
 
 
+def kept(x: float, grain: float, farthest: float) -> float:
+    """x to the nearest grain, as far as numbers are kept."""
+    return round(min(max(x, -farthest), farthest) / grain) * grain
+
+
 def foreseeing(column: Matrix, edges: Sequence[int], lags: int, ridge: float) -> Matrix:
     """A constant, and weights of the last rows, by least squares with `ridge` rows that speak for no weights."""
     later = [t for start, stop in pairwise(edges) for t in range(start + lags, stop)]
@@ -77,6 +82,7 @@ class Sight:
     """How rows (n, d) look: each column through its views.
 
     weights: (1 + lags, d).  sizes: (4, d), in the order of the views above.
+    grains: of prediction errors, and of rows in a baseline, where they are rounded: a half, half up.
     """
 
     rows: Matrix
@@ -86,6 +92,7 @@ class Sight:
     gap: int
     windows: Sequence[int]
     floor: float
+    grains: tuple[float, float] | None = None
 
     def view(self, t: int, column: int, view: str) -> float:
         """One number of one row."""
@@ -93,10 +100,13 @@ class Sight:
         if view == LEVEL:
             return float(own[t] / self.sizes[0, column])
         if view == ERROR:
-            return float((own[t] - foreseen(own, t, self.weights[:, column])) / self.sizes[1, column])
+            error = float(own[t] - foreseen(own, t, self.weights[:, column]))
+            return (kept(error, self.grains[0], math.inf) if self.grains else error) / float(self.sizes[1, column])
         if view == CHANGE:
             return float((own[t] - own[t - 1]) / self.sizes[2, column])
         earlier = [own[i] for i in range(t - self.gap - self.base, t - self.gap)]
+        if self.grains:
+            earlier = [math.floor(x / self.grains[1] + 0.5) * self.grains[1] for x in earlier]
         return float((own[t] - math.fsum(earlier) / self.base) / self.sizes[3, column])
 
     def channel(self, t: int, name: Named) -> float:
@@ -146,11 +156,13 @@ class Listener:
     silent: int
     early: float
     fade: float
+    rounded: Callable[[float], float] = float
+    """How running scales are kept."""
     deaf: int = 0
     rang: bool = False
     age: int = 0
     squares: list[list[float]] = field(default_factory=list)
-    """Of all rows so far; the running scales hear of each after `silent` rows."""
+    """Of all rows so far; the running scales hear of each after `silent` rows, and nothing of those that have none."""
 
     def begin(self) -> None:
         """A stream begins, after rows of the past."""
@@ -164,7 +176,8 @@ class Listener:
             old = self.squares[-self.silent]
             most = (self.cap * self.level) ** 2
             for c, square in enumerate(old):
-                self.scale[c] = max(self.scale[c] + (min(square, most) - self.scale[c]) / self.memory, 1.0)
+                scale = max(self.scale[c] + (min(square, most) - self.scale[c]) / self.memory, 1.0)
+                self.scale[c] = self.rounded(scale)
         squares = [x * x for x in deviations]
         self.squares.append(squares)
         loud = [math.sqrt(square / scale) / strict for square, scale in zip(squares, self.scale, strict=True)]
@@ -182,7 +195,7 @@ class Listener:
     def startle(self, squares: Sequence[float], strict: float) -> None:
         """Scales are such that `attack` times as large a square would be just quiet."""
         for c, square in enumerate(squares):
-            self.scale[c] = max(self.scale[c], self.attack * square / (strict * self.level) ** 2)
+            self.scale[c] = self.rounded(max(self.scale[c], self.attack * square / (strict * self.level) ** 2))
 
 
 # Rehearsal

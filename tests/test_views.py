@@ -186,16 +186,19 @@ def test_outcomes(count: int, columns: int, options: dict[str, Any]) -> None:
     np.testing.assert_array_equal(live.past, reference[-len(live.past) :])
     own = np.clip((points[:, model.chosen] - model.centre) / model.spread, -1e150, 1e150)
     along = own @ model.axes if model.axes.size else own
-    rows = np.array([[naive.softened(x, SOFT) for x in row] for row in along])
-    sight = naive.Sight(rows, model.lags, model.sizes, model.spans.base, model.spans.gap, detector.windows_, FLOOR)
+    # Rows are kept to 2^-16 of a spread, and to 2^-8 in a baseline; scales in float32.
+    rows = np.array([[naive.kept(naive.softened(x, SOFT), 2**-16, 127) for x in row] for row in along])
+    spans, grains = model.spans, (2**-16, 2**-8)
+    sight = naive.Sight(rows, model.lags, model.sizes, spans.base, spans.gap, detector.windows_, FLOOR, grains)
     deviations = (sight.channels() - live.middle) / live.unit
     assert len(deviations) == 1 + len(stream), "the last row of the reference has whole windows behind it"
 
     listener = naive.Listener(
-        live.scale.tolist(), threshold, pace.memory, pace.attack, pace.cap, widest, pace.early, pace.fade
-    )
+        live.scale.astype(np.float32).tolist(), threshold, pace.memory, pace.attack, pace.cap, widest, pace.early,
+        pace.fade, lambda scale: float(np.float32(scale)),
+    )  # fmt: skip
     # Nothing is to be learnt of what came before the last row of the reference: scales stay as they are.
-    listener.squares = [live.scale.tolist() for _ in range(widest - 1)] + [(deviations[0] ** 2).tolist()]
+    listener.squares = [[] for _ in range(widest - 1)] + [(deviations[0] ** 2).tolist()]
     listener.begin()
     time, run, rings = 0, 0, False
     for t, row in enumerate(deviations[1:]):
@@ -216,7 +219,7 @@ def test_outcomes(count: int, columns: int, options: dict[str, Any]) -> None:
             assert outcome.channel.column == model.column_names(*_columns(detector))[column]
     assert detector.run == run
     assert run > 1
-    np.testing.assert_allclose(detector._run.windows[0]["scale"], listener.scale, rtol=1e-7)
+    np.testing.assert_allclose(detector._run.windows[0]["scale"][0], listener.scale, rtol=1e-7)
 
 
 def _columns(detector: Detector) -> tuple[tuple[str, ...], Int64Array]:

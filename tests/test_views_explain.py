@@ -144,7 +144,7 @@ def test_how_loud_each_column_is(watching: Detector, tmp_path: Path) -> None:
     detector = heard(watching, LATER[:, 1] + 8, tmp_path)
     (live,) = fitted_of(detector).live.members
     assert isinstance(live, ViewsLive)
-    loud = detector._run.windows[0]["loud"]
+    loud = detector._run.windows[0]["loud"][0]
     expected = {
         name: max(loud[k] for k, channel in enumerate(live.channels) if channel.column == name) for name in "123"
     }

@@ -149,9 +149,9 @@ def _latest(
 ) -> tuple[Float64Array, Float64Array]:
     """The latest rows, with the three before them that foresee the first; and sums over baselines of the latest."""
     numbers = position - count - 3 + np.arange(count + 3)
-    latest = COARSE * rows[numbers % len(rows)] + rests[numbers % len(rests)]
-    before = position - count - gap - base + np.arange(count + base)
-    running = np.cumsum(np.concatenate([np.zeros((1, rows.shape[1])), rows[before % len(rows)]]), axis=0)
+    latest: Float64Array = COARSE * rows[numbers % len(rows)].astype(np.float64) + rests[numbers % len(rests)]
+    before = rows[(position - count - gap - base + np.arange(count + base)) % len(rows)]
+    running: Float64Array = np.cumsum(np.concatenate([np.zeros((1, rows.shape[1])), before]), axis=0)
     return latest, running[base : base + count] - running[:count]
 
 

@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 
 from tocsin._calibration.result import Calibration
+from tocsin._compute.numpy_view_streams import LOUDEST
 from tocsin._detector.schema import Array, Each, Many, Number, Record, Rule, Whole, must, text
 from tocsin._detector.sizes import Sizes
 from tocsin._statistics.family import LiveFamily
 from tocsin._statistics.view_model import LAGS, MOST_COLUMNS
-from tocsin._statistics.view_streams import COARSEST, LOUDEST, Places, summed
+from tocsin._statistics.view_streams import COARSEST, Places, summed
 from tocsin._statistics.views import ViewsLive
 
 FAR, SMALLEST = 1e100, 5e-324

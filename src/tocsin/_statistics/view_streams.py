@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tocsin._compute import Functions
-from tocsin._compute.arrays import Array, Float32Array, Float64Array, Int8Array, Int16Array, Int64Array
+from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._compute.numpy_view_streams import COARSE, FARTHEST, LOUDEST, QUANTA, off
 from tocsin._statistics.base import WindowState
 from tocsin._statistics.view_model import FLOOR, LAGS, SOFT, Model, Spans
@@ -21,6 +21,9 @@ COARSEST = int(FARTHEST * QUANTA / COARSE)
 
 EXACT = 2.0**53
 """Whole numbers up to this are floats."""
+
+NO_CHANNELS = np.empty((0, 0))
+"""Where channels are not asked for one by one."""
 
 KEPT = ("rows", "rests", "position", "scale", "clock", "loud")
 """What is kept of streams; `sums` follow from it."""
@@ -85,30 +88,37 @@ class Ear(NamedTuple):
         )  # fmt: skip
 
 
+class Loudest(NamedTuple):
+    """Of each point, how loud its loudest channel was, NaN while its stream is silent; and which that is."""
+
+    best: Float64Array
+    which: Int64Array
+
+    @classmethod
+    def of(cls, count: int) -> Loudest:
+        """Of so many points, to be found."""
+        return cls(np.empty(count), np.empty(count, np.int64))
+
+
 def most_of(spans: Spans) -> float:
     """Of an error or a change, in whole numbers: the sum of its squares over the widest window is exact."""
     return float(np.floor(np.sqrt(EXACT / spans.widest)))
 
 
-def told(rows: Float64Array) -> Float64Array:
-    """Rows in units of their columns' spread as whole numbers."""
-    return np.rint(np.clip(rows, -FARTHEST, FARTHEST) * QUANTA)
-
-
-def digits(whole: Float64Array) -> tuple[Int16Array, Int8Array]:
-    """Coarse ones of whole numbers, and the rest."""
-    coarse = np.floor((whole + COARSE / 2) / COARSE)
-    return coarse.astype(np.int16), (whole - COARSE * coarse).astype(np.int8)
+def as_kept(rows: Float64Array) -> Float64Array:
+    """Rows in units of their columns' spread, as far as streams keep them."""
+    return np.rint(np.clip(rows, -FARTHEST, FARTHEST) * QUANTA) / QUANTA
 
 
 def begun(past: Float64Array, scale: Float64Array, ear: Ear, spans: Spans, compute: Functions) -> WindowState:
-    """Of one stream that comes after these rows (n, d), whole numbers, of which it needs no more than places."""
+    """Of one stream that comes after these rows (n, d), in units of their columns' spread."""
     places, d = Places.of(spans), past.shape[1]
-    rows = np.zeros((places.coarse, d))
-    rows[-len(past) :] = past[-places.coarse :]
-    coarse, rests = digits(rows)
+    whole = np.zeros((places.coarse, d))
+    whole[-len(past) :] = past[-places.coarse :] * QUANTA
+    coarse = np.floor((whole + COARSE / 2) / COARSE)
+    rests = (whole - COARSE * coarse).astype(np.int8)
     state: WindowState = {
-        "rows": coarse[None],
+        "rows": coarse.astype(np.int16)[None],
         "rests": np.roll(rests[-places.whole :], places.coarse % places.whole, axis=0)[None],
         "position": np.array([places.coarse]),
         "scale": np.minimum(scale, LOUDEST).astype(np.float32)[None],
@@ -125,10 +135,26 @@ def summed(state: WindowState, ear: Ear, spans: Spans, compute: Functions) -> Fl
     )
 
 
-def arrays_of(state: WindowState) -> tuple[Int16Array, Int8Array, Float64Array, Array, Float32Array, Array, Array]:
-    """In the order in which hot functions take them."""
-    return (
-        state["rows"], state["rests"], state["sums"], state["position"], state["scale"], state["clock"], state["loud"]
+def watch(
+    compute: Functions,
+    ear: Ear,
+    state: WindowState,
+    points: Float64Array,
+    streams: Int64Array,
+    first: Int64Array,
+    last: Int64Array,
+    pieces: slice,
+    found: Loudest,
+    out: Float64Array = NO_CHANNELS,
+    *,
+    halt: bool = False,
+) -> None:
+    """`view_watch` of some pieces: points first..last of streams with this state."""
+    columns, chosen, axes, lags, windows, base, gap, units, shares, pace = ear
+    compute.view_watch(
+        points, streams, first, last, pieces.start, pieces.stop, halt, state["rows"], state["rests"], state["sums"],
+        state["position"], state["scale"], state["clock"], state["loud"], columns, chosen, axes, lags, windows, base,
+        gap, units, shares, pace, found.best, found.which, out,
     )  # fmt: skip
 
 

@@ -21,16 +21,13 @@ from tocsin._compute import Functions
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._statistics.base import Channel, Live, Parts, Prepared, Setting, WindowState, snapshot
 from tocsin._statistics.view_model import SOFT, Model, Spans
-from tocsin._statistics.view_streams import QUANTA, Ear, Pace, arrays_of, begun, latest, silenced, told
+from tocsin._statistics.view_streams import NO_CHANNELS, Ear, Loudest, Pace, as_kept, begun, latest, silenced, watch
 
 ALONE = np.zeros(1, np.int64)
 """The number of the stream that a detector watches, and of the first of its points."""
 
 RECENT = 2
 """Widest windows of which a stream keeps all digits."""
-
-NO_CHANNELS = np.empty((0, 0))
-"""Where channels are not asked for one by one."""
 
 
 @dataclass(frozen=True)
@@ -128,7 +125,7 @@ class ViewsLive(Caching):
 
     def begin(self, run: int) -> WindowState:
         """After the reference. The points that fill the windows are silent."""
-        return begun(told(self.rows(self.past)), self.scale, self.ear, self.model.spans, self.compute)
+        return begun(self.rows(self.past), self.scale, self.ear, self.model.spans, self.compute)
 
     def renew(self, state: WindowState) -> WindowState:
         """What a new run of the same stream begins with: the same, silent until its windows hold rows of its own."""
@@ -146,22 +143,19 @@ class ViewsLive(Caching):
         self._watch(state, point, values)
 
     def listen(self, state: WindowState, observed: Float64Array) -> tuple[Float64Array, Int64Array]:
-        best, which = self._watch(state, observed, NO_CHANNELS)
-        return best[:, None], which
+        found = self._watch(state, observed, NO_CHANNELS)
+        return found.best[:, None], found.which
 
-    def _watch(self, state: WindowState, points: Float64Array, out: Float64Array) -> tuple[Float64Array, Int64Array]:
-        count = len(points)
-        best, which = np.empty(count), np.empty(count, np.int64)
-        self.compute.view_watch(
-            points, ALONE, ALONE, np.array([count]), 0, 1, False, *arrays_of(state), *self.ear, best, which, out
-        )
-        return best, which
+    def _watch(self, state: WindowState, points: Float64Array, out: Float64Array) -> Loudest:
+        found = Loudest.of(len(points))
+        watch(self.compute, self.ear, state, points, ALONE, ALONE, np.array([len(points)]), slice(0, 1), found, out)
+        return found
 
     # Looking back
 
     def rows(self, points: Float64Array) -> Float64Array:
         """Points in units of their columns' spread, as streams keep them."""
-        return told(self.model.rows(points, self.compute)) / QUANTA
+        return as_kept(self.model.rows(points, self.compute))
 
     def points_of(self, state: WindowState, stream: int) -> Float64Array:
         """The latest points of a stream, oldest first, as far as the digits that are kept tell."""

@@ -8,8 +8,8 @@ from tocsin._compute import Functions
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._execution.threads import Threads
 from tocsin._statistics.base import Parts, WindowState
-from tocsin._statistics.view_streams import KEPT, arrays_of, silenced, summed
-from tocsin._statistics.views import NO_CHANNELS, ViewsLive
+from tocsin._statistics.view_streams import KEPT, Loudest, silenced, summed, watch
+from tocsin._statistics.views import ViewsLive
 
 STREAMS = 256
 """Streams that one piece of work steps."""
@@ -25,22 +25,17 @@ class ViewsBank:
 
     def step(self, chosen: Int64Array, points: Float64Array) -> tuple[Float64Array, Int64Array]:
         """Let one point enter each of these streams: how loud the loudest channel is, (n, 1), and which that is."""
-        count = len(chosen)
-        points = np.ascontiguousarray(points)
-        best, which, first = np.empty(count), np.empty(count, np.int64), np.arange(count)
-        arrays, last = arrays_of(self._state), first + 1
+        count, points = len(chosen), np.ascontiguousarray(points)
+        found, first = Loudest.of(count), np.arange(count)
+        last = first + 1
 
         def some(start: int) -> None:
-            self.live.compute.view_watch(
-                points, chosen, first, last, start, min(start + STREAMS, count), False, *arrays, *self.live.ear, best,
-                which, NO_CHANNELS,
-            )  # fmt: skip
+            piece = slice(start, min(start + STREAMS, count))
+            watch(self.live.compute, self.live.ear, self._state, points, chosen, first, last, piece, found)
 
-        if count <= STREAMS:
-            some(0)
-        else:
-            list(self._executor.map(some, range(0, count, STREAMS)))
-        return best[:, None], which
+        starts = range(0, count, STREAMS)
+        list(self._executor.map(some, starts) if len(starts) > 1 else map(some, starts))
+        return found.best[:, None], found.which
 
     def clear(self, chosen: Int64Array) -> None:
         """Let these streams begin after the reference."""

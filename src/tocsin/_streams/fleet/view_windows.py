@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,8 @@ from tocsin._explain.result import Explanation
 from tocsin._state import Fitted, Run
 from tocsin._state.outcomes import Outcome
 from tocsin._statistics.base import WindowState
-from tocsin._statistics.view_streams import KEPT, Places, arrays_of, begun, history, silenced, summed, told
-from tocsin._statistics.views import NO_CHANNELS, ViewsLive
+from tocsin._statistics.view_streams import KEPT, Loudest, Places, begun, history, silenced, summed, watch
+from tocsin._statistics.views import ViewsLive
 from tocsin._streams.fleet.prints import fingerprint_of
 from tocsin._streams.fleet.view_states import ViewStates, layout_of_views
 
@@ -65,22 +65,20 @@ class ViewWindows:
         self, kept: ViewStates, chosen: Int64Array, observed: Float64Array, first: Int64Array, stop: Int64Array
     ) -> tuple[Int64Array, Int64Array, list[Outcome]]:
         """Let points first..stop of each of these keys enter, up to its first alarm; where that is, who rang, how."""
-        state, last = self._streams(kept), stop.copy()
-        best, which = np.empty(len(observed)), np.empty(len(observed), np.int64)
-        hear = partial(
-            self._live.compute.view_watch, observed, chosen, first, last,
-        )  # fmt: skip
-        given = (True, *arrays_of(state), *self._live.ear, best, which, NO_CHANNELS)
+        state, last, found = self._streams(kept), stop.copy(), Loudest.of(len(observed))
 
         def some(start: int) -> None:
-            hear(start, min(start + KEYS_AT_ONCE, len(chosen)), *given)
+            piece, live = slice(start, min(start + KEYS_AT_ONCE, len(chosen))), self._live
+            watch(live.compute, live.ear, state, observed, chosen, first, last, piece, found, halt=True)
 
         list(self._executor.map(some, range(0, len(chosen), KEYS_AT_ONCE)))
         kept.filled[:], kept.age[:] = state["clock"].T
         kept.entered[chosen] = np.minimum(kept.entered[chosen] + last - first, self.widest)
         ends = last - 1
         time = kept.time[chosen] + last - first
-        outcomes = self.fitted.rule(best[ends][:, None], kept.key[chosen], kept.run[chosen], time, which[ends])
+        outcomes = self.fitted.rule(
+            found.best[ends][:, None], kept.key[chosen], kept.run[chosen], time, found.which[ends]
+        )
         rang = np.flatnonzero(outcomes.alarm)
         return last, rang, [outcomes[int(i)] for i in rang]
 
@@ -96,7 +94,7 @@ class ViewWindows:
             return False
         live, widest = self._live, self._live.model.spans.widest
         past = np.concatenate([live.past, earlier.points(old)])
-        state = begun(told(live.rows(past)), live.scale, live.ear, live.model.spans, live.compute)
+        state = begun(live.rows(past), live.scale, live.ear, live.model.spans, live.compute)
         state["clock"][0] = np.clip(old.filled[0], -widest, widest), old.age[0]
         kept.put(k, state)
         kept.sums = None
