@@ -170,7 +170,7 @@ def test_bad_input_changes_nothing() -> None:
     assert len(bank.update(rows[:0], [])) == 0
     with pytest.raises(InputError, match="streams=0 must be a whole number from 1 on"):
         DetectorBank(detector, 0)
-    with pytest.raises(InputError, match="by MMD with Gaussian kernels, alone; this detector has LSDD"):
+    with pytest.raises(InputError, match="by MMD with Gaussian kernels, or by Views, alone; this detector has LSDD"):
         DetectorBank(fitted(statistic=LSDD(centres=5)), 3)
     with pytest.raises(NotFittedError):
         DetectorBank(Detector(100), 3)

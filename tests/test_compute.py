@@ -358,17 +358,43 @@ def _view_follow(s: Sizes) -> Arguments:
     return [squares, s.guard, np.full(s.columns, 1.5), 2.0, 30.0, 3.0, 1.5, s.windows[-1], 0.4, 20.0]
 
 
-def _view_watch(s: Sizes) -> Arguments:
-    """From the middle of a stream, past the end of the room, and on; some of it silent."""
+def _view_streams(s: Sizes) -> tuple[Arguments, Arguments, int, int]:
+    """What three streams keep, what foresees rows and what windows there are; and channels, and rows for places."""
     d, widest, base, gap = s.columns, s.windows[-1], 5, 3
-    room, channels = 2 * widest, (4 * len(s.windows) + 2) * s.columns
-    kept = [s.rng.normal(size=(base + gap + room, d)), s.rng.normal(size=(widest + room, 4 * d))]
-    state = [*kept, s.rng.chisquare(1, (widest + room, channels)), np.zeros(channels), np.full(channels, 1.5)]
-    clock, position = np.array([-s.together, s.guard]), np.array([s.seed % (room + 1)])
-    learnt = [np.zeros(d), np.ones(d), np.arange(d), np.empty((0, 0)), 8.0, *_view_model(s), base, gap, s.window_array]
-    rule = [0.05, s.rng.normal(size=channels) / 3, s.rng.uniform(0.3, 1, channels), 2.5, 30.0, 3.0, 1.5, 0.4, 20.0]
-    points = 2 * s.points[:60].astype(np.float64)
-    return [points, 1, len(points), *state, clock, position, *learnt, *rule, np.empty((len(points) - 1, channels))]
+    many, few = 2 * widest + gap + base + 1, 2 * widest + 4
+    rows = s.rng.integers(-600, 600, (3, many, d)).astype(np.int16)
+    rests = s.rng.integers(-128, 128, (3, few, d)).astype(np.int8)
+    lags, _ = _view_model(s)
+    kept = [rows, rests, many + s.rng.integers(0, many, 3)]
+    return kept, [lags, s.window_array, base, gap], (4 * len(s.windows) + 2) * d, many
+
+
+def _view_sums(s: Sizes) -> Arguments:
+    kept, learnt, _, _ = _view_streams(s)
+    return [*kept, *learnt, 1e6]
+
+
+def _view_watch(s: Sizes) -> Arguments:
+    """Some of the streams from the middle on, past the end of the places; some of it silent, some up to an alarm."""
+    (rows, rests, position), (lags, windows, base, gap), channels, _ = _view_streams(s)
+    sums = on_device("numpy").view_sums(rows, rests, position, lags, windows, base, gap, 1e6)
+    clock = np.stack([s.rng.integers(-3, 4, 3), s.rng.integers(0, 2 * s.windows[-1], 3)], axis=1)
+    scale = s.rng.uniform(1, 2, (3, channels)).astype(np.float32)
+    n, m = 60, max(s.columns - 1, 1)
+    axes = s.rng.normal(size=(m, s.columns)) if s.tabulated else np.empty((0, 0))
+    chosen = np.arange(m if s.tabulated else s.columns)
+    columns = np.stack([np.zeros(len(chosen)), np.ones(len(chosen))])
+    units = np.stack([s.rng.uniform(1e-7, 1e-6, channels), s.rng.normal(size=channels) / 3])
+    shares = s.rng.uniform(1e-7, 1e-6, (4, s.columns))
+    shares[1::2] **= 2
+    pace = np.array([8.0, 0.05, 1e6, 2.5, 1 / 30, 3.0, 14.0, 0.4, 20.0])
+    points = 2 * s.rng.normal(size=(n, s.columns))
+    out = np.empty((n, channels)) if s.guard else np.empty((0, 0))
+    return [
+        points, np.array([2, 0]), np.array([0, 30]), np.array([30, n]), 0, 2, s.together > 1, rows, rests, sums, position,
+        scale, clock, np.zeros((3, channels)), columns, chosen, axes, lags, windows, base, gap, units, shares, pace,
+        np.zeros(n), np.zeros(n, np.int64), out,
+    ]  # fmt: skip
 
 
 ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
@@ -408,6 +434,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "view_channels": _view_channels,
     "view_follow": _view_follow,
     "view_rows": _view_rows,
+    "view_sums": _view_sums,
     "view_watch": _view_watch,
 }
 hot_functions = pytest.mark.parametrize("name", ARGUMENTS)
@@ -440,7 +467,7 @@ ON_DEVICE: dict[str, list[int]] = {
     "pair_split_paths": [0, 1, 2],
     "pair_step": [],
     "pair_terms": [0, 2, 3],
-    **{name: [] for name in ("autoregress", "view_channels", "view_follow", "view_rows", "view_watch")},
+    **{name: [] for name in ("autoregress", "view_channels", "view_follow", "view_rows", "view_sums", "view_watch")},
 }
 """Places of the arguments that are arrays of the backend's; for the others, the first one."""
 
@@ -473,7 +500,7 @@ LEFT_ALONE = {
     "pair_keys_take": slice(3, None),
     "pair_step": slice(12),
     "view_follow": slice(2),
-    "view_watch": slice(3),
+    "view_watch": slice(14, 24),
 }
 """Which arguments are left alone by those that take in new points."""
 

@@ -385,20 +385,6 @@ def test_an_interrupted_fit_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> 
 # Refused
 
 
-def _kernels(x: Float64Array) -> Detector:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return Detector(100, MMD(), seed=1, paths=200).fit(x)
-
-
-@pytest.mark.parametrize("many", [lambda detector: DetectorBank(detector, 3), Fleet])
-def test_many_streams_at_once_are_refused(many: Callable[[Detector], object]) -> None:
-    """Views are called by their name, and what is given as the remedy works with the same reference."""
-    with pytest.raises(InputError, match=r"this detector has Views\. Fit Detector\(ert, MMD\(\)\)"):
-        many(made().fit(REFERENCE))
-    many(_kernels(REFERENCE))
-
-
 @pytest.mark.parametrize(
     "options",
     [
