@@ -120,6 +120,7 @@ def check_views(live: LiveFamily, saved: dict[str, Any], at: str) -> None:
             thresholds = calibration.thresholds
             same = len(thresholds) == 1 and float(thresholds[0]) == member.level
             must(same, f"{at}.calibration.thresholds", thresholds, f"the level of views, {member.level}")
+            must(saved.get("edges") is not None, f"{at}.edges", None, "there: views are of groups in order")
             own = saved["normaliser"]
             plain = not own.centre.any() and (own.scale == 1).all() and (own.tie, own.grid) == (0, 0)
             must(bool(plain), f"{at}.normaliser", own, "one that changes nothing")

@@ -28,7 +28,7 @@ from tocsin._execution.threads import Threads
 from tocsin._state import Fitted
 from tocsin._statistics.family import LiveFamily
 from tocsin._statistics.view_model import Model, Spans
-from tocsin._statistics.view_streams import Pace
+from tocsin._statistics.view_streams import Pace, settling
 from tocsin._statistics.views import ViewsLive
 
 HORIZON, SHORTEST, LONGEST = 4.0, 1000, 4000
@@ -39,9 +39,6 @@ FEWEST_WORLDS, MOST_WORLDS, ALARMS = 12, 64, 60.0
 
 CHEAP, DEAR, LEAST_WORLDS = 4e6, 1.2e7, 6
 """Numbers of worlds up to which there are more of them than that takes, and beyond which there are fewer."""
-
-SETTLING, LAST = 2.0, 0.6
-"""Rows of the past in which running scales settle: in their memories, and as a part of the reference."""
 
 LAW = 0.04
 """Standard error of the logarithm of a threshold for what worlds do not show: their own law is an estimate."""
@@ -91,7 +88,7 @@ class RehearsedFit:
         rows, widest = model.rows(points, functions), model.spans.widest
         channels = np.concatenate([model.channels(rows[a:b], functions) for a, b in pairwise(edges)])
         own = Heard.of(channels, widest)
-        past = min(int(LAST * len(channels)), int(SETTLING * memory_of(self.ert)))
+        past = settling(len(channels), memory_of(self.ert))
         like = World.of(rows, edges)
         worlds = self._worlds(model, like, rows.shape, past, progress)
         pool = Pool.of(np.array([world.heard.logarithms for world in worlds]))

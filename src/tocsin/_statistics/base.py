@@ -197,8 +197,8 @@ class GoingOn(Live, Protocol):
     def listen(self, state: WindowState, observed: Any) -> tuple[Float64Array, Int64Array]:
         """`advance` by all points: how loud the loudest channel is, (n, 1), NaN while it is silent; and which it is."""
 
-    def at_level(self, level: float) -> GoingOn:
-        """The same, ringing at another threshold."""
+    def at_level(self, level: float, reference: Float64Array, edges: Int64Array) -> GoingOn:
+        """The same, ringing at another threshold. edges: of the reference's groups."""
 
 
 class Anew:

@@ -88,9 +88,12 @@ class LiveFamily:
         (n, 1), and which that is."""
         return self._going_on.listen(states[0], observed[0])
 
-    def at_level(self, level: float) -> LiveFamily:
+    def at_level(self, level: float, reference: Points, edges: Int64Array | None) -> LiveFamily:
         """The same, for another threshold, which those that go on must know."""
-        return LiveFamily([self._going_on.at_level(level)]) if self.goes_on else self
+        if not self.goes_on:
+            return self
+        assert edges is not None
+        return LiveFamily([self._going_on.at_level(level, reference, edges)])
 
     @property
     def _going_on(self) -> GoingOn:

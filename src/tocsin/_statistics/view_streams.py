@@ -25,6 +25,9 @@ EXACT = 2.0**53
 NO_CHANNELS = np.empty((0, 0))
 """Where channels are not asked for one by one."""
 
+SETTLING, LAST = 2.0, 0.6
+"""Rows of the past in which running scales settle: in their memories, and as a part of the reference."""
+
 KEPT = ("rows", "rests", "position", "scale", "clock", "loud")
 """What is kept of streams; `sums` follow from it."""
 
@@ -98,6 +101,11 @@ class Loudest(NamedTuple):
     def of(cls, count: int) -> Loudest:
         """Of so many points, to be found."""
         return cls(np.empty(count), np.empty(count, np.int64))
+
+
+def settling(count: int, memory: float) -> int:
+    """Rows of the past in which running scales settle, of so many."""
+    return min(int(LAST * count), int(SETTLING * memory))
 
 
 def most_of(spans: Spans) -> float:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -19,9 +20,21 @@ from tocsin._common.caches import Caching
 from tocsin._common.errors import Code, InputError, Option
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._compute.numpy_view_streams import LOUDEST
 from tocsin._statistics.base import Channel, Live, Parts, Prepared, Setting, WindowState, snapshot
 from tocsin._statistics.view_model import SOFT, Model, Spans
-from tocsin._statistics.view_streams import NO_CHANNELS, Ear, Loudest, Pace, as_kept, begun, latest, silenced, watch
+from tocsin._statistics.view_streams import (
+    NO_CHANNELS,
+    Ear,
+    Loudest,
+    Pace,
+    as_kept,
+    begun,
+    latest,
+    settling,
+    silenced,
+    watch,
+)
 
 ALONE = np.zeros(1, np.int64)
 """The number of the stream that a detector watches, and of the first of its points."""
@@ -119,9 +132,20 @@ class ViewsLive(Caching):
         """What hot functions hear with."""
         return Ear.of(self.model, self.middle, self.unit, self.level, self.pace)
 
-    def at_level(self, level: float) -> ViewsLive:
-        """The same, ringing at another one: alarms teach running scales, so it must know what rings."""
-        return replace(self, level=level)
+    def at_level(self, level: float, reference: Float64Array, edges: Int64Array) -> ViewsLive:
+        """The same, ringing at another one: alarms teach running scales, from the reference on."""
+        if level == self.level:
+            return self
+        model, pace, scale = self.model, self.pace, self.scale.copy()
+        rows = model.rows(reference, self.compute)
+        channels = np.concatenate([model.channels(rows[a:b], self.compute) for a, b in pairwise(edges)])
+        past = channels[len(channels) - settling(len(channels), pace.memory) :]
+        squares = np.minimum(((past - self.middle) / self.unit) ** 2, LOUDEST).astype(np.float32)
+        self.compute.view_follow(
+            squares, len(squares), scale, level, pace.memory, pace.attack, pace.cap, model.spans.widest, pace.early,
+            pace.fade,
+        )  # fmt: skip
+        return replace(self, level=level, scale=scale)
 
     def begin(self, run: int) -> WindowState:
         """After the reference. The points that fill the windows are silent."""

@@ -12,6 +12,9 @@ from tocsin._common.wording import counted
 from tocsin._data import validation
 from tocsin._state import Fitted
 
+CLOSE = 0.01
+"""Part by which an expected run time may exceed that of the fit and still be the one that was asked for there."""
+
 
 def promising(fitted: Fitted[Calibration], ert: float | None, for_all: int | None) -> Fitted[Calibration]:
     """With the thresholds with which `for_all` streams together ring once in `ert` observations of each.
@@ -44,20 +47,27 @@ def promising(fitted: Fitted[Calibration], ert: float | None, for_all: int | Non
         raise InputError(
             Option(asked.name), " needs a detector that keeps a promise: fit it with ", Option("mode", "steady"), "."
         )
-    shortest = math.exp(-float(calibration.curve.log_rates[0]))
-    if fitted.live.goes_on and each < shortest:
-        raise InputError(
-            asked,
-            f" asks for alarms of each stream once in {each:.4g} observations, and views were rehearsed on levels that "
-            f"are passed once in {shortest:.4g} or more rarely: an alarm is followed by {fitted.widest} silent "
-            "observations. Ask for fewer alarms, or fit the detector with ",
-            Option("ert", Code(f"{each:.4g}")),
-            " and a shorter window.",
-        )
+    if fitted.live.goes_on:
+        _must_be_rehearsed(asked, calibration, each)
     aimed = replace(aimed_at(calibration, each), ert=each, guarantee=None)
     if calibration.guarantee is not None:
         aimed = guaranteed(aimed, calibration.guarantee)
-    return replace(fitted, calibration=aimed, live=fitted.live.at_level(aimed.threshold))
+    live = fitted.live.at_level(aimed.threshold, fitted.reference, fitted.edges)
+    return replace(fitted, calibration=aimed, live=live)
+
+
+def _must_be_rehearsed(asked: Option, calibration: Calibration, each: float) -> None:
+    """What runs that go on do at a level, running scales included, is known where worlds were followed at it."""
+    assert calibration.curve is not None
+    shortest, longest = (math.exp(-float(calibration.curve.log_rates[k])) for k in (0, -1))
+    if not shortest <= each <= max(longest, calibration.nominal) * (1 + CLOSE):
+        raise InputError(
+            asked,
+            f" asks for alarms of each stream once in {each:.4g} observations. What views do is known at the levels "
+            f"that were rehearsed, which are passed once in {shortest:.4g} to {longest:.4g}. Fit the detector with ",
+            Option("ert", Code(f"{each:.4g}")),
+            "; this can then be asked of it.",
+        )
 
 
 def told(each: Calibration, one: str, together: float, for_all: int | None) -> str:

@@ -34,8 +34,8 @@ class ViewWindows:
 
     @cached_property
     def fingerprint(self) -> int:
-        """Of all that a stream depends on; the threshold may change without it."""
-        parts = {name: part for name, part in self._live.parts().items() if name != "level"}
+        """Of all that a stream depends on; the threshold may change without it, and what scales begin with."""
+        parts = {name: part for name, part in self._live.parts().items() if name not in ("level", "scale")}
         return fingerprint_of(self.fitted, parts)
 
     def read(self, heads: list[bytes], alarms: dict[int, Array]) -> ViewStates:
