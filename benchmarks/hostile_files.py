@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -120,7 +120,14 @@ DETECTORS: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {
     "views": ({"statistic": Views(), "window": (2, 5), "paths": 6}, rows),
     "views of a table": ({"statistic": Views(), "window": 4, "paths": 6}, records),
 }
-BANKS: dict[str, Literal["warm", "cold"]] = {"bank": "warm", "cold bank": "cold"}
+BANKS: dict[str, dict[str, Any]] = {
+    "bank": {},
+    "cold bank": {"start": "cold"},
+    "bank of views": {"statistic": Views(), "window": (2, 5), "paths": 6},
+}
+STATES = {"a": "windows", "b": "windows", "c": "views", "d": "views"}
+"""States of keys, and the detectors that they belong to."""
+
 WATCHED, MORE_WATCHED = "watched", 4
 """A file that a watch has saved, and how much more often than others it is altered."""
 
@@ -140,8 +147,9 @@ def prepare(folder: Path) -> None:
             if detector.update(x).alarm:
                 break
         detector.save(folder / f"{name}, alarm.tocsin")
-    for name, start in BANKS.items():
-        fitted = Detector(40, MMD(), window=(5, 9), paths=400, seed=1, start=start).fit(rows(0, 90))
+    for name, options in BANKS.items():
+        given = {"ert": 40, "statistic": MMD(), "window": (5, 9), "paths": 400, "seed": 1, **options}
+        fitted = Detector(**given).fit(rows(0, 90))
         bank = DetectorBank(fitted, 3)
         for i in range(15):
             bank.update(rows(i, 3) + np.array([[0.0], [0.0], [4.0]]))
@@ -155,10 +163,11 @@ def prepare(folder: Path) -> None:
     np.savetxt(folder / "stream.csv", np.concatenate([rows(1, 20), rows(2, 20, 4.0)]), delimiter=",")
     # With alarms that nobody could be told, and a place in the middle of the stream.
     _watch(watched, "--once", "--alarms", "/dev/full", "--on-alarm", "false")
-    fleet = Fleet(Detector.load(folder / "windows.tocsin"))
-    step = fleet.step(["a", "b"], [None, None], rows(1, 80, 0.5), np.arange(80) % 2, np.arange(80))
-    for key, state in zip("ab", step.states, strict=True):
-        (folder / f"{key}.state").write_bytes(state)
+    for keys in (["a", "b"], ["c", "d"]):
+        fleet = Fleet(Detector.load(folder / f"{STATES[keys[0]]}.tocsin"))
+        step = fleet.step(keys, [None, None], rows(1, 80, 0.5), np.arange(80) % 2, np.arange(80))
+        for key, state in zip(keys, step.states, strict=True):
+            (folder / f"{key}.state").write_bytes(state)
 
 
 def ready(folder: Path) -> None:
@@ -166,8 +175,8 @@ def ready(folder: Path) -> None:
     actions.BACKOFF = 0.001
     for path in sorted(folder.glob("*.tocsin")):
         use(path, path.stem)
-    _use_state(folder, "a", (folder / "a.state").read_bytes())
-    _fleet(folder)
+    for key in STATES:
+        _use_state(folder, key, (folder / f"{key}.state").read_bytes())
 
 
 def attempt(folder: Path, seed: int, number: int) -> Try:
@@ -178,7 +187,7 @@ def attempt(folder: Path, seed: int, number: int) -> Try:
     grounds += [folder / f"{WATCHED}.tocsin"] * MORE_WATCHED
     ground, target = grounds[int(rng.integers(len(grounds)))], folder / "altered"
     if kind == "state":
-        key = str(rng.choice(["a", "b"]))
+        key = str(rng.choice(list(STATES)))
         state = _altered_state(rng, (folder / f"{key}.state").read_bytes())
         return Try(kind, len(state), partial(_use_state, folder, key, state))
     content = _damaged(rng, ground.read_bytes()) if kind == "raw" else _altered(rng, kind, ground)
@@ -258,14 +267,16 @@ def _must_be_finite(outcomes: Any) -> None:
 _FLEETS: dict[Path, Fleet] = {}
 
 
-def _fleet(folder: Path) -> Fleet:
-    if folder not in _FLEETS:
-        _FLEETS[folder] = Fleet(Detector.load(folder / "windows.tocsin"), explain=True)
-    return _FLEETS[folder]
+def _fleet(file: Path) -> Fleet:
+    if file not in _FLEETS:
+        _FLEETS[file] = Fleet(Detector.load(file), explain=True)
+    return _FLEETS[file]
 
 
 def _use_state(folder: Path, key: str, state: bytes) -> None:
-    step = _fleet(folder).step([key], [state], rows(6, 40, 0.5), np.zeros(40, np.int64), np.arange(70, 110))
+    step = _fleet(folder / f"{STATES[key]}.tocsin").step(
+        [key], [state], rows(6, 40, 0.5), np.zeros(40, np.int64), np.arange(70, 110)
+    )
     for alarm in step.alarms:
         if not (math.isfinite(alarm.statistic) and math.isfinite(alarm.threshold)):
             raise Broken(f"an alarm is infinite: {alarm}")

@@ -391,9 +391,9 @@ def _view_watch(s: Sizes) -> Arguments:
     points = 2 * s.rng.normal(size=(n, s.columns))
     out = np.empty((n, channels)) if s.guard else np.empty((0, 0))
     return [
-        points, np.array([2, 0]), np.array([0, 30]), np.array([30, n]), 0, 2, s.together > 1, rows, rests, sums, position,
-        scale, clock, np.zeros((3, channels)), columns, chosen, axes, lags, windows, base, gap, units, shares, pace,
-        np.zeros(n), np.zeros(n, np.int64), out,
+        points, np.array([2, 0]), np.array([0, 30]), np.array([30, n]), 0, 2, s.together > 1, rows, rests, sums,
+        position, scale, clock, np.zeros((3, channels)), columns, chosen, axes, lags, windows, base, gap, units, shares,
+        pace, np.zeros(n), np.zeros(n, np.int64), out,
     ]  # fmt: skip
 
 

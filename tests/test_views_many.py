@@ -19,6 +19,7 @@ import pytest
 
 from backends import needs_torch
 from tocsin import Detector, DetectorBank, Fleet, FleetAlarm, InputError, StorageError, Views
+from tocsin._compute import numba_view_streams
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._statistics.base import WindowState
 from tocsin._statistics.view_model import MOST_COLUMNS
@@ -477,3 +478,16 @@ def test_what_is_not_shared() -> None:
     for many in (lambda: DetectorBank(detector, 2), lambda: Fleet(detector)):
         with pytest.raises(InputError, match="or by Views, alone; this detector has LSDD"):
             many()
+
+
+def test_it_is_compiled_once() -> None:
+    """For detectors, banks and fleets alike: so they have the same bits, and nobody waits in the middle of a stream."""
+    detector = copy.deepcopy(fitted())
+    detector.update(streams()[0, 0])
+    detector.update_many(np.asfortranarray(streams()[1:20, 0]))
+    before = len(numba_view_streams._view_watch.signatures)  # type: ignore[attr-defined]
+    DetectorBank(detector, 2).update(np.asfortranarray(streams()[0, :2]))
+    carried = Carried(Fleet(detector))
+    for t in range(2):
+        carried.take(*flat(streams()[10 * t : 10 * t + 10], 10 * t))
+    assert len(numba_view_streams._view_watch.signatures) == before  # type: ignore[attr-defined]

@@ -16,8 +16,6 @@ from tocsin import (
     Blocks,
     DependenceWarning,
     Detector,
-    DetectorBank,
-    Fleet,
     Independent,
     InputError,
     Views,

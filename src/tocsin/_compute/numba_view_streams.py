@@ -2,6 +2,8 @@
 
 Whole numbers are kept as floats, as long as sums of them are exact: so a window's sum takes in what enters and lets go
 of what leaves, however long the stream, and is the one that its rows have.
+
+A long file, since compiled functions are given all that they need one by one.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Hot functions of views, compiled. `numpy_views` has the same ones in plain NumPy: read those first.
-
-A long file, since compiled functions are given all that they need one by one.
-"""
+"""Hot functions of views, compiled. `numpy_views` has the same ones in plain NumPy: read those first."""
 
 from __future__ import annotations
 

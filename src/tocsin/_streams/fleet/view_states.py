@@ -51,7 +51,7 @@ class ViewStates(KeyStates):
         many, few = parts["rows"].shape[2], parts["rests"].shape[2]
         return {
             "rows": np.array(parts["rows"].transpose(0, 2, 1), np.int16, order="C"),
-            "rests": np.roll(parts["rests"].transpose(0, 2, 1), many % few, axis=1),
+            "rests": np.ascontiguousarray(np.roll(parts["rests"].transpose(0, 2, 1), many % few, axis=1)),
             "scale": np.array(parts["scale"], np.float32, order="C"),
             "age": parts["age"].astype(np.int64),
             "position": np.full(len(parts["rows"]), many),
