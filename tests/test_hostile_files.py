@@ -339,12 +339,13 @@ VIEWED: dict[tuple[str, str], list[Any]] = {
     ("live", "past"): [np.zeros((10, 2))],
     ("live", "scale"): [np.zeros(20)],
     ("live", "owners"): [[0, 0], [1, 0], [0, 7]],
-    ("state", "clock"): [[6, 0], [-6, 0], [0, -1], [0, 2**63 - 1]],
-    ("state", "position"): [[-1], [11]],
-    ("state", "rows"): [np.zeros((3, 2))],
-    ("state", "views"): [np.full((15, 8), 1e200)],
-    ("state", "squares"): [-np.ones((15, 20))],
-    ("state", "scale"): [np.full(20, 0.5)],
+    ("state", "clock"): [[[6, 0]], [[-6, 0]], [[0, -1]], [[0, 2**63 - 1]], [0, 0]],
+    ("state", "position"): [[-1], [3], [2**63 - 1]],
+    ("state", "rows"): [np.zeros((1, 3, 2)), np.full((1, 22, 2), 32767)],
+    ("state", "rests"): [np.zeros((1, 3, 2)), np.zeros((14, 2))],
+    ("state", "sums"): [np.full((1, 21, 2), 1e200), np.zeros((1, 21, 2)), np.zeros((1, 20, 2))],
+    ("state", "loud"): [-np.ones((1, 20)), np.full((1, 20), 1e200)],
+    ("state", "scale"): [np.full((1, 20), 0.5), np.full((1, 20), np.nan), np.full((1, 20), np.inf)],
 }
 """Arrays that views cannot have, and where."""
 

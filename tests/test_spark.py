@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tocsin import Detector, InputError, MissingExtraError, NotFittedError, StorageError
+from tocsin import Detector, InputError, MissingExtraError, NotFittedError, StorageError, Views
 from tocsin._streams.fleet import Fleet, FleetAlarm
 
 spark = pytest.importorskip("tocsin.integrations.spark", exc_type=MissingExtraError)
@@ -193,6 +193,19 @@ def test_alarms_are_those_of_a_sequential_run(
     assert len({alarm.run for alarm in expected}) > 2
     assert same(told(session, watched / "alarms"), expected)
     assert (watched / "alarms" / "batch=1").exists()
+
+
+def test_streams_with_a_memory(session: SparkSession, rows: Any, tmp_path: Path) -> None:
+    """Views go through the store by changes, as windows do."""
+    reference = np.random.default_rng(3).normal(size=(300, WIDTH))
+    for t in range(1, len(reference)):
+        reference[t] += 0.6 * reference[t - 1]
+    detector = Detector(40, Views(), window=(2, 5), paths=6, seed=1).fit(reference, progress=False)
+    for number in range(FILES):
+        write(piece(rows, number), tmp_path / "in", str(number))
+    run(spark.watch(source(session, tmp_path / "in"), detector, **OPTIONS), tmp_path)
+    expected, _ = sequential([Fleet(detector)], rows)
+    assert same(told(session, tmp_path / "alarms"), expected)
 
 
 def test_alarms_carry_explanations(session: SparkSession, watched: Path) -> None:
