@@ -412,10 +412,13 @@ def test_objects_are_refused() -> None:
 
 
 def test_scikit_learn() -> None:
-    """The face for scikit-learn finds what the detector finds."""
+    """The face for scikit-learn finds what the detector finds, each time anew; while it is silent there is no score."""
     face = ChangeDetector(detector=made()).fit(REFERENCE)
-    rang = made().fit(REFERENCE).update_many(STREAM).alarm
-    assert np.asarray(face.predict(STREAM)).astype(bool).any() == rang.any()
+    alone = made().fit(REFERENCE).update_many(STREAM)
+    for _ in range(2):
+        np.testing.assert_array_equal(face.predict(STREAM), np.where(alone.alarm, -1, 1))
+        np.testing.assert_array_equal(face.decision_function(STREAM), alone.threshold - alone.statistic)
+    assert alone.alarm.any()
 
 
 def test_river() -> None:
@@ -430,6 +433,23 @@ def test_river() -> None:
         if drift.drift_detected:
             rang.append(t)
     assert any(350 <= t < 400 for t in rang)
+
+
+def test_river_with_a_fitted_detector() -> None:
+    """It rings as the detector would alone, run after run, and the one that was given stays where it is."""
+    pytest.importorskip("river")
+    from tocsin.integrations.river import ChangeDetector as Drift
+
+    detector = made().fit(REFERENCE[:, :1])
+    alone, drift = copy.deepcopy(detector).update_many(STREAM[:, :1]), Drift(detector=detector)
+    rang = []
+    for t, x in enumerate(STREAM[:, 0].tolist()):
+        drift.update(x)
+        if drift.drift_detected:
+            rang.append(t)
+    assert rang == np.flatnonzero(alone.alarm).tolist()
+    assert drift.n_detections == len(rang) > 1
+    assert detector.time == 0
 
 
 def test_two_tables_are_compared_as_before() -> None:

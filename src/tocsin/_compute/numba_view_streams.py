@@ -83,14 +83,14 @@ def _view_watch(
     out: Float64Array,
 ) -> None:
     d, n, widest = lags.shape[1], windows.size, windows[-1]
-    own, row, peaks = np.empty(chosen.size), np.empty(d), np.empty(d)
+    own, row, peaks, latest = np.empty(chosen.size), np.empty(d), np.empty(d), np.empty((5, d))
     seen, heard = np.empty((3, 2 * n + 1, d)), np.empty((2, units.shape[1]))
     for k in range(begin, end):
         s = streams[k]
         for t in range(first[k], last[k]):
             _tell(points, t, columns, chosen, axes, pace[0], own, row)
             _keep(rows, rests, s, position[s], row)
-            _enter(rows, rests, sums, s, position[s], lags, windows, base, gap, pace[2], seen)
+            _enter(rows, rests, sums, s, position[s], lags, windows, base, gap, pace[2], latest, seen)
             position[s] += 1
             _measure(sums, s, 0, seen, windows, base, units, shares, pace[1], heard)
             if clock[s, 1] >= widest - 1:
@@ -141,29 +141,39 @@ def _keep(rows: Int16Array, rests: Int8Array, s: int, p: int, row: Float64Array)
 
 
 @exact
+def _back(place: int, rows: int, places: int) -> int:
+    """The place of what came so many rows before; division would take longer than all that is done with it."""
+    before = place - rows
+    return before + places if before < 0 else before
+
+
+@exact
 def _see(
     rows: Int16Array,
     rests: Int8Array,
     s: int,
-    p: int,
+    a0: int,
+    b0: int,
     lags: Float64Array,
     most: float,
+    latest: Float64Array,
     seen: Float64Array,
     e: int,
 ) -> None:
-    """Level, prediction error and change of row number p, at place e of what is seen."""
+    """Level, prediction error and change of the row at places a0 and b0, at place e of what is seen."""
     many, few = rows.shape[1], rests.shape[1]
-    a0, a1, a2, a3 = p % many, (p - 1) % many, (p - 2) % many, (p - 3) % many
-    b0, b1, b2, b3 = p % few, (p - 1) % few, (p - 2) % few, (p - 3) % few
+    # In loops of few arrays: the compiler looks whether arrays overlap, and gives up where there are many.
+    for k in range(4):
+        a, b = _back(a0, k, many), _back(b0, k, few)
+        for j in range(lags.shape[1]):
+            latest[k, j] = COARSE * rows[s, a, j] + rests[s, b, j]
     for j in range(lags.shape[1]):
-        x = COARSE * rows[s, a0, j] + rests[s, b0, j]
-        before = COARSE * rows[s, a1, j] + rests[s, b1, j]
-        second = COARSE * rows[s, a2, j] + rests[s, b2, j]
-        third = COARSE * rows[s, a3, j] + rests[s, b3, j]
-        error = np.rint(x - (lags[0, j] + lags[1, j] * before + lags[2, j] * second + lags[3, j] * third))
-        seen[0, e, j] = x
-        seen[1, e, j] = min(max(error, -most), most)
-        seen[2, e, j] = min(max(x - before, -most), most)
+        foreseen = lags[0, j] + lags[1, j] * latest[1, j] + lags[2, j] * latest[2, j] + lags[3, j] * latest[3, j]
+        latest[4, j] = np.rint(latest[0, j] - foreseen)
+    for j in range(lags.shape[1]):
+        seen[0, e, j] = latest[0, j]
+        seen[1, e, j] = min(max(latest[4, j], -most), most)
+        seen[2, e, j] = min(max(latest[0, j] - latest[1, j], -most), most)
 
 
 @exact
@@ -178,14 +188,15 @@ def _enter(
     base: int,
     gap: int,
     most: float,
+    latest: Float64Array,
     seen: Float64Array,
 ) -> None:
     """Row number p enters the windows that end with it, and row p - widest those that end there."""
-    d, n, widest, many = lags.shape[1], windows.size, windows[-1], rows.shape[1]
-    _see(rows, rests, s, p, lags, most, seen, 0)
-    for i in range(n):
-        _see(rows, rests, s, p - windows[i], lags, most, seen, 1 + i)
-        _see(rows, rests, s, p - widest - windows[i], lags, most, seen, 1 + n + i)
+    d, n, widest, many, few = lags.shape[1], windows.size, windows[-1], rows.shape[1], rests.shape[1]
+    a, b = p % many, p % few
+    for e in range(2 * n + 1):
+        lag = 0 if e == 0 else windows[e - 1] if e <= n else widest + windows[e - 1 - n]
+        _see(rows, rests, s, _back(a, lag, many), _back(b, lag, few), lags, most, latest, seen, e)
     now, then = 2 * n + 1, 5 * n + 3
     for i in range(n):
         for j in range(d):
@@ -193,7 +204,7 @@ def _enter(
             sums[s, then + 2 * n + i, j] += sums[s, n, j] - sums[s, 1 + n + i, j]
     for q in range(2 * n + 1):
         lag = 0 if q == 0 else windows[q - 1] - 1 if q <= n else widest + windows[q - 1 - n] - 1
-        enters, leaves = (p - lag - gap - 1) % many, (p - lag - gap - base - 1) % many
+        enters, leaves = _back(a, lag + gap + 1, many), _back(a, lag + gap + base + 1, many)
         for j in range(d):
             sums[s, q, j] += rows[s, enters, j] - rows[s, leaves, j]
     for i in range(n):
@@ -282,11 +293,14 @@ def _follow(
     best[t], which[t] = np.nan, 0
     if not silent:
         best[t] = loudness
-        for c in range(count):
-            ratio = heard[0, c] / scale[s, c]
-            if ratio >= highest * (1 - 1e-15) and np.sqrt(ratio) / raised == loudness:
-                which[t] = c
-                break
+        which[t] = count
+        for j in range(d):
+            # Equally loud, once rounded: the first of them.
+            if peaks[j] >= highest * (1 - 1e-15):
+                for c in range(j, which[t], d):
+                    if np.sqrt(heard[0, c] / scale[s, c]) / raised == loudness:
+                        which[t] = c
+                        break
     if out.size:
         for c in range(count):
             out[t, c] = np.nan if silent else np.sqrt(heard[0, c] / scale[s, c]) / raised
@@ -336,7 +350,7 @@ def _view_sums(
     sums: Float64Array,
 ) -> None:
     (streams, many, d), n, widest = rows.shape, windows.size, windows[-1]
-    seen, before = np.empty((3, 1, d)), np.empty(d)
+    seen, before, latest = np.empty((3, 1, d)), np.empty(d), np.empty((5, d))
     for s in range(streams):
         for lag in range(2 * widest - 1, -1, -1):
             p = position[s] - 1 - lag
@@ -350,7 +364,7 @@ def _view_sums(
                 enters, leaves = (p - gap - 1) % many, (p - gap - base - 1) % many
                 for j in range(d):
                     before[j] += rows[s, enters, j] - rows[s, leaves, j]
-            _see(rows, rests, s, p, lags, most, seen, 0)
+            _see(rows, rests, s, p % many, p % rests.shape[1], lags, most, latest, seen, 0)
             block = lag // widest
             at = 2 * n + 1 + block * (3 * n + 2)
             for i in range(n):
