@@ -2,8 +2,8 @@
 
     python -m benchmarks.views [--quick]
 
-Autoregressions of 8 and 20 columns, 1000 reference points. Microseconds of processor time, on all cores together, for an
-observation; both are measured by turns, and the least of several rounds counts, since other processes can only add to it.
+Streams of 8 and 20 columns, 1000 reference points. Microseconds of processor time, on all cores together, for an
+observation; both are measured by turns, and the least of several rounds counts: other processes can only add to it.
 """
 
 from __future__ import annotations

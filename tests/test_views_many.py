@@ -26,6 +26,7 @@ from tocsin._statistics.view_model import MOST_COLUMNS
 from tocsin._statistics.view_streams import EXACT, as_kept, history, latest, most_of, summed
 from tocsin._statistics.views import ViewsLive
 from tocsin._streams.fleet.changes import CHANGE_OF_VIEWS
+from tocsin._streams.fleet.view_states import ViewStates
 from tocsin._streams.promise import promising
 
 STREAMS, LONG = 4, 260
@@ -248,9 +249,9 @@ def test_keys_of_a_fleet_are_detectors(options: dict[str, Any]) -> None:
         rng, cut, t = np.random.default_rng(seed), Carried(Fleet(detector, workers=1)), 0
         while t < LONG:
             size = int(rng.choice([1, 2, 7, 40, 90]))
-            given = flat(rows[t : t + size], t)
-            place = rng.permutation(len(given[0]))
-            cut.take(*(part[place] for part in given))
+            given, owner, order = flat(rows[t : t + size], t)
+            place = rng.permutation(len(given))
+            cut.take(given[place], owner[place], order[place])
             t += size
         assert told(cut.alarms) == told(whole.alarms)
         last = flat(rows[-1:] + 0.1, LONG)
@@ -344,8 +345,8 @@ def test_another_detector_takes_over() -> None:
         Fleet(new).step(["k"], [state], rows[:1], [0], [300])
     step = Fleet(new, before=[old]).step(["k"], [state], later, zeros, np.arange(300, 600))
     carried = Fleet(new, before=[old])
-    kept = carried._read(["k"], [state])
-    live = views_of(new)
+    kept, live = carried._read(["k"], [state]), views_of(new)
+    assert isinstance(kept, ViewStates)
     np.testing.assert_allclose(
         latest(kept.streams(), 0, 16), as_kept(live.model.rows(rows[-16:], live.compute)), rtol=0, atol=1e-4
     )
@@ -485,9 +486,9 @@ def test_it_is_compiled_once() -> None:
     detector = copy.deepcopy(fitted())
     detector.update(streams()[0, 0])
     detector.update_many(np.asfortranarray(streams()[1:20, 0]))
-    before = len(numba_view_streams._view_watch.signatures)  # type: ignore[attr-defined]
+    before = len(numba_view_streams.view_watch.signatures)  # type: ignore[attr-defined]
     DetectorBank(detector, 2).update(np.asfortranarray(streams()[0, :2]))
     carried = Carried(Fleet(detector))
     for t in range(2):
         carried.take(*flat(streams()[10 * t : 10 * t + 10], 10 * t))
-    assert len(numba_view_streams._view_watch.signatures) == before  # type: ignore[attr-defined]
+    assert len(numba_view_streams.view_watch.signatures) == before  # type: ignore[attr-defined]

@@ -17,43 +17,8 @@ LARGEST, FARTHEST, LOUDEST = 1e150, 127.0, 1e30
 QUANTA, COARSE = 65536.0, 256.0
 
 
-def view_watch(
-    points: Float64Array,
-    streams: Int64Array,
-    first: Int64Array,
-    last: Int64Array,
-    begin: int,
-    end: int,
-    halt: bool,
-    rows: Int16Array,
-    rests: Int8Array,
-    sums: Float64Array,
-    position: Int64Array,
-    scale: Float32Array,
-    clock: Int64Array,
-    loud: Float64Array,
-    columns: Float64Array,
-    chosen: Int64Array,
-    axes: Float64Array,
-    lags: Float64Array,
-    windows: Int64Array,
-    base: int,
-    gap: int,
-    units: Float64Array,
-    shares: Float64Array,
-    pace: Float64Array,
-    best: Float64Array,
-    which: Int64Array,
-    out: Float64Array,
-) -> None:
-    _view_watch(
-        points, streams, first, last, begin, end, halt, rows, rests, sums, position, scale, clock, loud, columns,
-        chosen, axes, lags, windows, base, gap, units, shares, pace, best, which, out,
-    )  # fmt: skip
-
-
 @exact
-def _view_watch(
+def view_watch(
     points: Float64Array,
     streams: Int64Array,
     first: Int64Array,
