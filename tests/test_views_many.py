@@ -17,13 +17,14 @@ from typing import Any
 import numpy as np
 import pytest
 
+import naive_views as naive
 from backends import needs_torch
 from tocsin import Detector, DetectorBank, Fleet, FleetAlarm, InputError, StorageError, Views
 from tocsin._compute import numba_view_streams
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._statistics.base import WindowState
 from tocsin._statistics.view_model import MOST_COLUMNS
-from tocsin._statistics.view_streams import EXACT, as_kept, history, latest, most_of, summed
+from tocsin._statistics.view_streams import EXACT, as_kept, history, latest, most_of, settling, summed
 from tocsin._statistics.views import ViewsLive
 from tocsin._streams.fleet.changes import CHANGE_OF_VIEWS
 from tocsin._streams.fleet.view_states import ViewStates
@@ -291,7 +292,7 @@ def test_states_are_small() -> None:
 def test_a_key_that_rests(rest: int | None) -> None:
     """It is a detector that is not given these rows, and then is reset."""
     rows, fleet = streams()[:, 1], Fleet(fitted(), rest=rest)
-    resets = np.arange(LONG) % 90 == 80
+    resets = np.isin(np.arange(LONG), [50, 98, 200])  # just before it changes, too: that is not heard at first
     step = fleet.step(["k"], [None], rows, np.zeros(LONG, int), np.arange(LONG), resets)
     twin, left, heard = copy.deepcopy(fitted()), 0.0, []
     for t, x in enumerate(rows):
@@ -427,6 +428,19 @@ def test_another_promise_is_that_of_a_detector_at_its_level() -> None:
         twin._deploy(moved)
     assert told(carried.alarms) == expected(twins, every)
     assert promising(detector._ready(), detector.ert, None).live.members[0] is views_of(detector)
+
+
+def test_scales_begin_as_the_reference_leaves_them_at_another_level() -> None:
+    """Its last rows are followed once more, as the fit did: else the first alarms would come too soon, or too late."""
+    live, reference = views_of(fitted()), fitted().reference_
+    moved = live.at_level(0.8 * live.level, reference, np.array([0, len(reference)]))
+    channels = live.model.channels(live.model.rows(reference, live.compute), live.compute)
+    past, pace = channels[len(channels) - settling(len(channels), live.pace.memory) :], live.pace
+    listener = naive.Listener(live.scale.tolist(), moved.level, pace.memory, pace.attack, pace.cap, 8, 0.0, pace.fade)
+    for row in (past - live.middle) / live.unit:
+        listener.hear(row.tolist())
+    np.testing.assert_allclose(moved.scale, listener.scale, rtol=1e-4)
+    assert np.abs(np.log(moved.scale / live.scale)).max() > 0.01
 
 
 def test_states_do_not_hold_the_threshold() -> None:
