@@ -58,7 +58,7 @@ class ViewsBank:
 
     def heard(self, stream: int) -> list[WindowState]:
         """What a detector alone would keep of it."""
-        return [{name: part[stream : stream + 1] for name, part in self._state.items()}]
+        return [{name: part[stream : stream + 1].copy() for name, part in self._state.items()}]
 
     def state(self) -> Parts:
         """What steps change."""
