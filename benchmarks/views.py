@@ -1,9 +1,14 @@
-"""What views cost beside MMD, both with their default windows: one detector, a bank, a fleet.
+"""What views cost beside MMD, both with their default windows: one detector, a bank, a fleet; and what banks promise.
 
     python -m benchmarks.views [--quick]
+    python -m benchmarks.views --promise  # a minute
 
 Streams of 8 and 20 columns, 1000 reference points. Microseconds of processor time, on all cores together, for an
 observation; both are measured by turns, and the least of several rounds counts: other processes can only add to it.
+
+--promise: alarms of quiet streams over those promised, in their first rows and later, on average over references, with
+the standard error; thresholds for one fit's expected run time, and read off for others; and for many streams together,
+of which each then rings so rarely that the fit extrapolates.
 """
 
 from __future__ import annotations
@@ -23,6 +28,8 @@ STREAMS, KEYS, EACH, ROWS = 10_000, 1000, 10, 4000
 
 Work = Callable[[], int]
 """Does something with so many observations, and says how many."""
+
+Noise = Callable[[np.random.Generator, tuple[int, ...]], Float64Array]
 
 
 def remembering(count: int, columns: int, seed: int) -> Float64Array:
@@ -74,10 +81,67 @@ def measured(several: list[Work], rounds: int) -> list[float]:
     return least
 
 
+def gaussian(rng: np.random.Generator, shape: tuple[int, ...]) -> Float64Array:
+    return rng.standard_normal(shape)
+
+
+def heavy(rng: np.random.Generator, shape: tuple[int, ...]) -> Float64Array:
+    """Of Student's law with three degrees of freedom."""
+    return rng.standard_t(3, shape)
+
+
+LAWS = {"Gaussian, 1 column": (gaussian, 1), "heavy tails, 3 columns": (heavy, 3)}
+POINTS, FITTED, OTHERS, FIRST, LATER, LONG = 400, 100, (72, 85, 100, 115), 100, 300, 600
+TOGETHER, RARELY = 100, 20
+"""Streams that share a promise, and observations of each in which one of them may ring."""
+REFERENCES, QUIET = 12, 200
+
+
+def autoregressions(law: Noise, rng: np.random.Generator, shape: tuple[int, ...]) -> Float64Array:
+    """Streams (rows, streams, columns) that remember."""
+    rows = law(rng, (shape[0] + 50, *shape[1:]))
+    for t in range(1, len(rows)):
+        rows[t] += MEMORY * rows[t - 1]
+    return rows[50:]
+
+
+def alarms(bank: DetectorBank, rows: Float64Array, ert: float) -> tuple[float, float]:
+    """Over those promised, in first rows and in later ones."""
+    found = np.array([bank.update(each).alarm.mean() for each in rows]) * ert
+    return float(found[:FIRST].mean()), float(found[LATER:].mean())
+
+
+def promises() -> None:
+    print(f"| law | fitted for | asked for | first {FIRST} rows | rows from {LATER} on |\n|---|---|---|---|---|")
+    for name, (law, columns) in LAWS.items():
+        rates = dict[tuple[float, str], list[tuple[float, float]]]()
+        for number in range(REFERENCES):
+            rng = np.random.default_rng([81, number])
+            reference = autoregressions(law, rng, (POINTS, 1, columns))[:, 0]
+            rows = autoregressions(law, rng, (LONG, QUIET, columns))
+            detector = Detector(FITTED, Views(), window=(3, 10), seed=number).fit(reference)
+            for ert in OTHERS:
+                found = alarms(DetectorBank(detector, QUIET, ert=ert), rows, ert)
+                rates.setdefault((FITTED, f"{ert}"), []).append(found)
+            rare = Detector(TOGETHER * RARELY, Views(), window=(3, 10), seed=number).fit(reference)
+            bank = DetectorBank(rare, QUIET, ert=RARELY, for_all=TOGETHER)
+            asked = f"{RARELY}, for all of {TOGETHER}"
+            rates.setdefault((rare.ert, asked), []).append(alarms(bank, rows, bank.calibration_.ert))
+        for (fitted, asked), each in rates.items():
+            mean, error = np.mean(each, axis=0), np.std(each, axis=0, ddof=1) / np.sqrt(REFERENCES)
+            told = [f"{m:.2f} ± {e:.2f}" for m, e in zip(mean, error, strict=True)]
+            print(f"| {name} | {fitted:g} | {asked} | {told[0]} | {told[1]} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few rounds")
-    rounds = 3 if parser.parse_args().quick else ROUNDS
+    parser.add_argument("--promise", action="store_true", help="alarms over those promised")
+    given = parser.parse_args()
+    if given.promise:
+        promises()
+        return
+    rounds = 3 if given.quick else ROUNDS
     print("| columns | | MMD, us | views, us | ratio |\n|---|---|---|---|---|")
     for columns in COLUMNS:
         reference = remembering(REFERENCE, columns, 1)
