@@ -38,7 +38,7 @@ def bursting(rows: Float64Array) -> float:
         far: Float64Array = rankdata(np.abs(rows - np.median(rows, axis=0)), axis=0)
     far = (far - far.mean(0)) / np.maximum(far.std(0), 1e-300)
     own = _score(far)
-    by_law = min(1.0, far.shape[1] * NormalDist().cdf(-own))
+    by_law = min(1.0, len(rows.T) * NormalDist().cdf(-own))
     if by_law > UNUSUAL:
         return by_law
     rng, above, made = np.random.default_rng(0), 0, 0
