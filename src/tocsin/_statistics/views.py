@@ -10,7 +10,7 @@ running scale for each follows its squares, and an alarm raises it, so that the 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -21,7 +21,7 @@ from tocsin._common.errors import Code, InputError, Option
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._statistics.base import Channel, Live, Parts, Prepared, Setting, WindowState, snapshot
-from tocsin._statistics.view_model import FLOOR, SOFT, Model, Spans
+from tocsin._statistics.view_model import FLOOR, NEWS, SILENT, SOFT, Model, Spans
 
 ROOM = 2
 """Rows for which there is room before the latest are moved to the front, in widest windows."""
@@ -121,7 +121,9 @@ class ViewsLive(Caching):
 
     @cached_property
     def channels(self) -> tuple[Channel, ...]:
-        return self.model.channel_names(self.columns, self.owners)
+        named = self.model.channel_names(self.columns, self.owners)
+        silent = np.tile((self.unit.reshape(-1, self.model.width) >= SILENT).any(0), len(named) // self.model.width)
+        return tuple(replace(own, statistic=NEWS) if tells else own for own, tells in zip(named, silent, strict=True))
 
     def observe(self, points: Float64Array, own: Int64Array | None) -> Float64Array:
         return points
