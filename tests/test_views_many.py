@@ -23,7 +23,7 @@ from tocsin import Detector, DetectorBank, Fleet, FleetAlarm, InputError, Storag
 from tocsin._compute import numba_view_streams
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._statistics.base import WindowState
-from tocsin._statistics.view_model import MOST_COLUMNS
+from tocsin._statistics.view_model import MOST_COLUMNS, SILENT
 from tocsin._statistics.view_streams import EXACT, as_kept, history, latest, most_of, settling, summed
 from tocsin._statistics.views import ViewsLive
 from tocsin._streams.fleet.changes import CHANGE_OF_VIEWS
@@ -506,3 +506,32 @@ def test_it_is_compiled_once() -> None:
     for t in range(2):
         carried.take(*flat(streams()[10 * t : 10 * t + 10], 10 * t))
     assert len(numba_view_streams.view_watch.signatures) == before  # type: ignore[attr-defined]
+
+
+def test_news_of_many_streams() -> None:
+    """What the reference never shows rings in a bank and in a fleet as it does alone, for another rate after as many
+    rows; states go on at that rate."""
+    constant, rows = np.full((200, 1), 5.0), streams()[:90, :2]
+    detector = Detector(80, Views(), window=(3, 8), paths=6, seed=1).fit(np.hstack([remembering(200), constant]))
+    live = views_of(detector)
+    told, reference = live.news & (live.unit < SILENT), detector.reference_
+    assert told.any()
+    lower = live.at_level(live.level / 2, reference, np.array([0, len(reference)]))
+    np.testing.assert_allclose(lower.unit, np.where(told, 2 * live.unit, live.unit))
+    rows = np.concatenate([rows, np.full((90, 2, 1), 5.0)], axis=2)
+    rows[12:16, 1, 3] = 6.0
+    rang = []
+    for ert in (None, 70, 95):
+        bank, twins = DetectorBank(detector, 2, ert=ert), alone(detector)[:2]
+        for twin in twins:
+            twin._deploy(promising(detector._ready(), ert, None))
+        heard = [bank.update(every) for every in rows]
+        for t, outcomes in enumerate(heard):
+            assert [repr(each) for each in outcomes] == [repr(twin.update(rows[t, s])) for s, twin in enumerate(twins)]
+        news = [t for t, o in enumerate(heard) if o.alarm[1] and o[1].channel.statistic == "news"]  # type: ignore[union-attr]
+        step = Fleet(detector, ert=ert).step(["k"], [None], rows[:, 1], np.zeros(90, int), np.arange(90))
+        assert [alarm.order for alarm in step.alarms if alarm.channel.statistic == "news"] == news
+        assert Fleet(detector, ert=75).step(["k"], step.states, rows[:1, 1], [0], [90]).taken == 1
+        rang.append(news[:1])
+    assert rang[0]
+    assert rang[0] == rang[1] == rang[2]

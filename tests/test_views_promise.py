@@ -20,10 +20,12 @@ import pytest
 from scipy import stats
 
 from tocsin import Detector, Views
+from tocsin._calibration.bursts import bursting
 from tocsin._calibration.dependence import CAUTIOUS
 from tocsin._calibration.wandering import LIKE_WORLDS, SELDOM, moving, unlikeness, wandering
 from tocsin._common.errors import DependenceWarning
 from tocsin._compute.arrays import Float64Array
+from tocsin._experiments.stream_laws import arch
 
 BOUND, EXPECTED = 4.9, 100
 RARE = 1e-6
@@ -111,6 +113,29 @@ def test_levels_that_move_are_found_and_others_seldom_are() -> None:
     assert sum(p <= SELDOM for p in still) <= stats.binom.isf(RARE, 300, SELDOM)
     walks = [moving(gaussian(rng, 500, 2) + np.cumsum(gaussian(rng, 500, 2), axis=0) / 20) for rng in rngs[:40]]
     assert sum(p <= SELDOM for p in walks) > 20
+
+
+def test_bursts_are_found_and_seldom_where_there_are_none() -> None:
+    """Once in a hundred references of independent rows, of any law; and in nearly all in which loud rows come together,
+    though their levels tell nothing of each other."""
+    rngs = [np.random.default_rng([12, k]) for k in range(150)]
+    laws = (gaussian, heavy, lambda rng, n, d: (rng.random((n, d)) < 0.1).astype(float))
+    still = [bursting(noise(rng, 300, 3)) for rng in rngs for noise in laws]
+    assert sum(p <= SELDOM for p in still) <= stats.binom.isf(RARE, 450, SELDOM)
+    assert sum(bursting(arch(rng, 300, 2)) <= SELDOM for rng in rngs[:40]) > 34
+    assert min(bursting(np.zeros((300, 2))), bursting(np.zeros((3, 2)))) > SELDOM, "nothing is far"
+    rows = gaussian(rngs[0], 300, 2)
+    assert bursting(2.0**1020 * rows) == bursting(rows), "however far"
+
+
+def test_bursts_ask_for_views() -> None:
+    """Where pairs of rows do not show them."""
+    rng = np.random.default_rng(3)
+    reference = rng.standard_normal((400, 1)) * np.tile(np.repeat([1.0, 1.8], 25), 8)[:, None]
+    with pytest.warns(DependenceWarning, match="far from the middle come together"):
+        detector = Detector(200, paths=6, seed=1).fit(reference)
+    assert detector.calibration_.dependence is not None
+    assert detector.calibration_.dependence > CAUTIOUS
 
 
 def test_a_level_that_moves_asks_for_views() -> None:

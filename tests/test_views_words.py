@@ -82,6 +82,7 @@ def test_a_fit_tells_what_it_rehearsed(tmp_path: Path) -> None:
     told = words(fit(tmp_path / "d.tocsin").stdout)
     assert f"each run is silent for its first {SILENT} observations" in told
     assert "4 views of 4 columns (level, prediction error, change and moving level)" in told
+    assert "what the reference never shows, in 2 columns" in told
     assert "the level of flow moves on" in told
     assert "(--statistic views)" in told
     facts = json.loads(fit(tmp_path / "d.tocsin", "--json").stdout)
@@ -91,7 +92,7 @@ def test_a_fit_tells_what_it_rehearsed(tmp_path: Path) -> None:
     assert facts["rehearsal"]["text"] == str(rehearsal)
     assert "flow" in facts["rehearsal"]["wandering"]
     assert str(rehearsal).removeprefix("rehearsed ") in told
-    assert {channel["column"] for channel in facts["channels"]} == set(REFERENCE[0])
+    assert {channel["column"] for channel in facts["channels"]} == {*REFERENCE[0], "(newly missing)"}
     assert {channel["view"] for channel in facts["channels"]} == {"level", "prediction error", "change", "moving level"}
     assert (facts["start"], facts["references"], facts["points_to_halve"]) == ("cold", "worlds", None)
 

@@ -26,7 +26,7 @@ places depend on the reference: there, streams must meet the very reference that
 PAPER_PATHS = 25_000
 """Paths of the paper's experiments, and the default of its two modes."""
 
-COARSEST, FINEST, OF_OWN = 0.05, 0.025, 1 / 3
+COARSEST, FINEST, OF_OWN = 0.05, 0.03, 1 / 3
 """Bounds of the Monte Carlo error to which 'auto' simulates, and between them which part of what the reference's own
 finite size does to the rate: more streams would hardly narrow the interval."""
 
@@ -49,6 +49,11 @@ SPREAD_ALARMS = 100
 STEADY_WINDOWS = 4
 """Tests after the transient, in windows. Longer paths spend less on filling the window, shorter ones are more, which
 the thresholds of the first tests need."""
+
+LARGE, MANY_ALARMS, LONG_STEADY_WINDOWS, TOGETHER = 5000, 1000, 8, 4
+"""References to which 'auto' gives its finest error, and alarms that leave the first tests enough streams though these
+are twice as long. More of these are simulated in one piece, since what a pseudo-reference says of so many points is
+read from memory once in a piece."""
 
 
 @dataclass(frozen=True)
@@ -115,11 +120,13 @@ def make_plan(
     """
     one_of(Option("mode", mode), mode, get_args(Mode))
     automatic = error == "auto"
-    widest, count, simulated, spread, finer = windows[-1], source.count, ert, 0, 1.0
+    widest, count, simulated, spread, finer, many = windows[-1], source.count, ert, 0, 1.0, False
     sampler: StreamSampler
     references: References = "split"
     if mode == "steady":
-        steady = STEADY_WINDOWS * widest
+        error = FINEST if error == "auto" else error
+        many = count >= LARGE and paths is None and error**-2 >= MANY_ALARMS
+        steady = (LONG_STEADY_WINDOWS if many else STEADY_WINDOWS) * widest
         if discrete or bootstraps:
             references = "direct" if discrete else "bootstrap"
             steady = min(steady, max(widest, math.ceil(ert)))
@@ -130,7 +137,6 @@ def make_plan(
             steady = length - 2 * widest + 1
             sampler = SplitStreams(source, length)
         edges = transient_edges(widest, steady)
-        error = FINEST if error == "auto" else error
         alarms = error**-2 if paths is None else min(error**-2, max(paths / 4, FEWEST_ALARMS))
         tests = MOST_TESTS if paths is None else paths * steady
         simulated = max(tests / alarms, 2.0, widest / 3)
@@ -178,6 +184,7 @@ def make_plan(
             ", which pools over time.",
         )
     work = sampler.length * (widest if mode == "steady" else sampler.length)
+    block_work *= TOGETHER if many and stepwise else 1
     block = min(max(block_work // work, 4), block_work // 2**8)
     most = math.ceil(paths * finer)
     return Plan(mode, ert, simulated, windows, references, sampler, edges, paths, most, block, spread)

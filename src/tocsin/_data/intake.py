@@ -144,6 +144,10 @@ class Intake(Protocol):
     def owners(self) -> Int64Array:
         """The column that each number of a row belongs to; len(names) if to none."""
 
+    @property
+    def told_by_moving(self) -> Int64Array:
+        """The numbers of a row that are news if they move and the reference's never do."""
+
     def many(self, block: object) -> Points:
         """Several observations."""
 
@@ -167,6 +171,10 @@ class Rows:
 
     @property
     def owners(self) -> Int64Array:
+        return np.arange(self.width)
+
+    @property
+    def told_by_moving(self) -> Int64Array:
         return np.arange(self.width)
 
     def many(self, block: object) -> Float64Array:
@@ -194,6 +202,10 @@ class Objects:
     @property
     def owners(self) -> Int64Array:
         return np.empty(0, dtype=np.int64)
+
+    @property
+    def told_by_moving(self) -> Int64Array:
+        return self.owners
 
     def many(self, block: object) -> list[object]:
         table = as_table(block) if is_frame(block) else None
@@ -242,6 +254,10 @@ class Represented:
     def owners(self) -> Int64Array:
         return np.arange(self.width)
 
+    @property
+    def told_by_moving(self) -> Int64Array:
+        return np.empty(0, dtype=np.int64)  # what a number means is the representation's business
+
     def many(self, block: object) -> Float64Array:
         return self.representation(block)
 
@@ -262,6 +278,10 @@ class Tabular:
     @property
     def owners(self) -> Int64Array:
         return self.columns.owners
+
+    @property
+    def told_by_moving(self) -> Int64Array:
+        return self.columns.told_by_moving
 
     def many(self, block: object) -> Float64Array:
         table = self.table(block)

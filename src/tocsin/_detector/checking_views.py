@@ -11,6 +11,7 @@ from tocsin._compute.numpy_view_streams import LOUDEST
 from tocsin._detector.schema import Array, Each, Many, Number, Record, Rule, Whole, must, text
 from tocsin._detector.sizes import Sizes
 from tocsin._statistics.family import LiveFamily
+from tocsin._statistics.news import MOST_NEWS
 from tocsin._statistics.view_model import LAGS, MOST_COLUMNS
 from tocsin._statistics.view_streams import COARSEST, Places, summed
 from tocsin._statistics.views import ViewsLive
@@ -41,7 +42,8 @@ def views_parts(value: Any, at: str, sizes: Sizes) -> None:
     must(len(chosen) > 0, f"{at}.chosen", 0, "some columns")
     m, width = len(chosen), axes.shape[1] if axes.size else len(chosen)
     must(not axes.size or axes.shape[0] == m, f"{at}.axes", axes.shape, "directions of the columns that are watched")
-    must(width <= (MOST_COLUMNS if axes.size else m), f"{at}.axes", width, f"at most {MOST_COLUMNS} directions")
+    most = min(MOST_COLUMNS + MOST_NEWS, m)
+    must(not axes.size or width <= most, f"{at}.axes", width, f"at most {most} directions")
     channels = (4 * len(sizes.windows) + 2) * width
     history = value["base"] + (value["gap"] if isinstance(value.get("gap"), int) else 0) + sizes.widest
     positive = Number(LITTLE, MANY)

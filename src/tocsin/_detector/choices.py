@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import math
 
+from tocsin._calibration.bursts import bursting
 from tocsin._calibration.dependence import CAUTIOUS, FEWEST_TOLD, SIGNIFICANT
 from tocsin._calibration.result import Calibration
+from tocsin._calibration.wandering import SELDOM, moving
 from tocsin._common.errors import Code, DependenceWarning, InputError, Option
+from tocsin._compute.arrays import Float64Array, Int64Array
 
 
 def no_blocks(p_value: float | None) -> InputError:
@@ -40,16 +43,28 @@ def broken_promise(calibration: Calibration, real: float) -> DependenceWarning:
     )
 
 
-def chosen_views(calibration: Calibration, count: int) -> DependenceWarning:
-    """count: of the reference's points."""
-    if calibration.dependence is not None and calibration.dependence <= SIGNIFICANT:
-        why = f"The reference depends on its order (p = {calibration.dependence:.3g})"
-    elif count < FEWEST_TOLD:
-        why = f"A reference of {count} is too short to tell whether observations depend on those before them"
-    elif calibration.dependence is not None and calibration.dependence <= CAUTIOUS:
-        why = f"The reference may depend on its order (p = {calibration.dependence:.3g})"
-    else:
-        why = "Levels of the reference move on from its beginning to its end"
+def why_views(p_value: float, points: Float64Array, groups: Int64Array) -> str | None:
+    """Why columns should be watched one by one, in views; None if the order of the points means nothing.
+
+    p_value: of the test of pairs. A level that wanders slowly shows less in pairs than in the means of stretches, and
+    rows that are far out together less than in their distances.
+    """
+    if p_value <= SIGNIFICANT:
+        return f"The reference depends on its order (p = {p_value:.3g})"
+    if len(points) < FEWEST_TOLD:
+        return f"A reference of {len(points)} is too short to tell whether observations depend on those before them"
+    if p_value <= CAUTIOUS:
+        return f"The reference may depend on its order (p = {p_value:.3g})"
+    if len(groups) > 2:
+        return None
+    if moving(points) <= SELDOM:
+        return "Levels of the reference move on from its beginning to its end"
+    if bursting(points) <= SELDOM:
+        return "Rows of the reference that are far from the middle come together"
+    return None
+
+
+def chosen_views(calibration: Calibration, why: str) -> DependenceWarning:
     return DependenceWarning(
         f"{why}, so its columns are watched one by one, in the forms in which they are quiet (",
         Option("statistic", Code("Views()")),

@@ -170,7 +170,7 @@ class Detector(Watcher[Calibration]):
         the run goes on and rings as long as its windows show the change, until `reset`.
     error
         Monte Carlo error of the false alarm rate to calibrate to (relative; mode 'steady'). "auto": a third of what the
-        reference's own finite size does to the rate, between 2.5 and 5 %, so that the interval is hardly wider for it.
+        reference's own finite size does to the rate, between 3 and 5 %, so that the interval is hardly wider for it.
     paths
         Number of null streams to simulate, instead of as many as `error` asks for; of `Views`, of references to
         simulate with a stream each, of which they need few.

@@ -13,13 +13,12 @@ from typing import Any, Literal
 
 import numpy as np
 
-from tocsin._calibration.dependence import CAUTIOUS, FEWEST_TOLD, SIGNIFICANT, dependence, memory
+from tocsin._calibration.dependence import SIGNIFICANT, dependence, memory
 from tocsin._calibration.normalise import Normaliser, atom_in_tail
 from tocsin._calibration.plan import STEADY_WINDOWS, Mode, Plan, Precision, make_plan
 from tocsin._calibration.result import Calibration
 from tocsin._calibration.run import Simulation
 from tocsin._calibration.uncertainty import PAIRS, with_reflections
-from tocsin._calibration.wandering import SELDOM, moving
 from tocsin._common.errors import Code, InputError, Option, ReferenceWarning
 from tocsin._common.seeds import Purpose, generator
 from tocsin._compute import Functions
@@ -27,7 +26,7 @@ from tocsin._compute.arrays import Int64Array
 from tocsin._data import validation
 from tocsin._data.intake import Learned
 from tocsin._detector import rehearsing
-from tocsin._detector.choices import broken_promise, chosen_blocks, chosen_views, no_blocks
+from tocsin._detector.choices import broken_promise, chosen_blocks, chosen_views, no_blocks, why_views
 from tocsin._detector.options import tell_left_out
 from tocsin._execution.progress import Progress, progress_bar
 from tocsin._execution.threads import Executor, OneAtATime, Threads
@@ -104,9 +103,9 @@ class Fit:
             reference = self._split(everything, groups, tensor)
             prepared = self._prepare(reference, 0, report)
             p_value = self._dependence(prepared, reference.edges)
-            if self._asks_for_views(p_value, everything, groups):
+            if why := self._asks_for_views(p_value, everything, groups):
                 fitted = self._rehearsed(learned, p_value, progress)
-                warnings.warn(chosen_views(fitted.calibration, len(everything)), stacklevel=3)
+                warnings.warn(chosen_views(fitted.calibration, why), stacklevel=3)
                 return fitted
             if self.default_windows:
                 tell_left_out(self.windows, len(everything))
@@ -150,17 +149,12 @@ class Fit:
         alone = len(self.statistics) == 1 and isinstance(self.statistics[0], Views)
         return alone and self.sampler == "auto" and self.mode == "steady"
 
-    def _asks_for_views(self, p_value: float | None, points: Points, groups: Int64Array) -> bool:
-        """Whether the order of the reference does, or may, where nothing else is asked for.
-
-        A level that wanders slowly shows less in pairs of points than in the means of stretches.
-        """
+    def _asks_for_views(self, p_value: float | None, points: Points, groups: Int64Array) -> str | None:
+        """Why the order of the reference does, or may, where nothing else is asked for."""
         free = self.default_statistic and self.sampler == "auto" and self.mode == "steady"
         if not free or p_value is None or not isinstance(points, np.ndarray) or len(points) < FEWEST_VIEWED:
-            return False
-        if p_value <= CAUTIOUS or len(points) < FEWEST_TOLD:
-            return True
-        return len(groups) == 2 and moving(points) <= SELDOM
+            return None
+        return why_views(p_value, points, groups)
 
     def _rehearsed(self, learned: Learned, p_value: float | None, progress: bool | None) -> Fitted[Calibration]:
         count = len(learned.points)

@@ -27,6 +27,7 @@ from tocsin._execution.progress import progress_bar
 from tocsin._execution.threads import Threads
 from tocsin._state import Fitted
 from tocsin._statistics.family import LiveFamily
+from tocsin._statistics.news import with_news
 from tocsin._statistics.view_model import Model, Spans
 from tocsin._statistics.view_streams import Pace, settling
 from tocsin._statistics.views import ViewsLive
@@ -195,9 +196,11 @@ class RehearsedFit:
             pace.fade,
         )  # fmt: skip
         past = learned.points[len(learned.points) - model.spans.history - 1 :]
-        return ViewsLive(
-            model, own.centre, unit, level, pace, past, scale, learned.intake.names, learned.intake.owners, functions
-        )
+        live = ViewsLive(
+            model.for_new_rows(learned.points, functions), own.centre, unit, level, pace, past, scale,
+            learned.intake.names, learned.intake.owners, functions,
+        )  # fmt: skip
+        return with_news(live, learned.points, learned.intake.told_by_moving, self.ert)
 
 
 def _squares(channels: Float32Array, centre: Float64Array, unit: Float64Array) -> Float32Array:

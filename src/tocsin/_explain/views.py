@@ -17,12 +17,15 @@ from tocsin._explain.onset import Onset, find_onset
 from tocsin._explain.words import Words
 from tocsin._state import Fitted, Run
 from tocsin._statistics.base import Channel
-from tocsin._statistics.view_model import CHANGE, ERROR, LEVEL, MEAN, MOVING
+from tocsin._statistics.view_model import CHANGE, ERROR, LEVEL, MEAN, MOVING, SPREAD
 from tocsin._statistics.view_streams import deviations
 from tocsin._statistics.views import ViewsLive
 
 OUTSIDE = 0.9
 """The part of the observations since a change that must be beyond all that the reference has, to say so."""
+
+NOTHING = 1e-20
+"""What columns come to at most that have not moved at all, by channels that are silent."""
 
 STILL = 0.2
 """A spread that has fallen to this is told as standing still."""
@@ -43,8 +46,9 @@ class Hearing:
 
     @property
     def order(self) -> list[str]:
-        """Columns, the loudest first."""
-        return sorted(self.loudness, key=lambda name: -self.loudness[name])
+        """Columns, the loudest first; without those that can only bring news, and brought none."""
+        heard = [name for name, loud in self.loudness.items() if loud > NOTHING]
+        return sorted(heard, key=lambda name: -self.loudness[name])
 
     @property
     def loudness(self) -> dict[str, float]:
@@ -64,7 +68,7 @@ class Hearing:
         channels = self.live.channels
         own = [k for k, channel in enumerate(channels) if channel.column == name]
         loudest = max(own, key=lambda k: self._loud[k])
-        if channels[loudest].statistic == MEAN or self._off(loudest) > 0:
+        if channels[loudest].statistic != SPREAD or self._off(loudest) > 0:
             return loudest
         means = [k for k in own if channels[k].statistic == MEAN and channels[k].view in (LEVEL, MOVING)]
         moved = max(means, key=lambda k: self._loud[k])
@@ -81,7 +85,8 @@ class Hearing:
         rows, before = (self.series(points, k) for points in (self.recent, self._past))
         if self.channel.view in (CHANGE, ERROR):
             rows, before = np.diff(rows, axis=0, prepend=before[-1:]), np.diff(before, axis=0)
-        kernel = gaussian(median_width(before, seed))
+        # What never moved in the reference has no distances: any move is as far as others.
+        kernel = gaussian(median_width(before, seed) if np.ptp(before) > 0 else 1.0)
         return find_onset(rows, before, kernel, self.channel.window, after=after, ordered=True, seed=seed)
 
     def series(self, points: Float64Array, k: int) -> Float64Array:
@@ -97,11 +102,11 @@ class Hearing:
     def how(self, k: int) -> str:
         """What a channel heard, in words."""
         channel, off = self.live.channels[k], self._off(k)
-        of_level = channel.statistic == MEAN and channel.view in (LEVEL, MOVING)
+        of_level = channel.statistic != SPREAD and channel.view in (LEVEL, MOVING)
         if self._tells_gaps(k) and not of_level:
             return "missing at other times"
         sign = self._direction(k)[0 if off > 0 else 1]
-        if channel.statistic != MEAN:
+        if channel.statistic == SPREAD:
             what = "changes" if channel.view == CHANGE else "prediction errors"
             times = math.exp(off)
             if times < STILL:
@@ -124,7 +129,11 @@ class Hearing:
         if self._tells_gaps(k):
             return "missing more often", "missing less often"
         owner = int(intake.owners[feature])
+        if owner == len(intake.columns.columns):
+            return "missing where nothing was missing", ""
         column, place = intake.columns.columns[owner], feature - int(np.flatnonzero(intake.owners == owner)[0])
+        if column.kind == "category" and column.corners and place == len(column.values):
+            return "values never seen before", ""
         if column.kind == "category" and column.corners and place < len(column.values):
             return f"more often {column.values[place]}", f"less often {column.values[place]}"
         return ("higher", "lower") if column.kind in NUMERIC else ("other values", "other values")

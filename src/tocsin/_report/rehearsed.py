@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tocsin._common.wording import counted, listed
 from tocsin._detector.detector import Detector
+from tocsin._statistics.view_model import NEWS
 
 DRAWN = "simulated streams, each column made of its last rows and of what these left unforeseen in the reference"
 """How null streams are made where they are not drawn from the reference."""
@@ -11,7 +12,8 @@ DRAWN = "simulated streams, each column made of its last rows and of what these 
 
 def channels(detector: Detector) -> str:
     """How many channels, and what they are: not one by one, since there are many."""
-    own = detector.channels_
+    own = [channel for channel in detector.channels_ if channel.statistic != NEWS]
+    news = list(dict.fromkeys(str(channel.column) for channel in detector.channels_ if channel.statistic == NEWS))
     views = list(dict.fromkeys(str(channel.view) for channel in own))
     heard = len(dict.fromkeys(channel.column for channel in own))
     names = detector.intake_.names
@@ -22,6 +24,7 @@ def channels(detector: Detector) -> str:
     return (
         f"{len(own):,}: {counted(len(views), 'view')} of {what} ({listed(views)}), means over "
         f"{listed(detector.windows_)} observations, and spreads ({listed(spread)}) over {detector.windows_[-1]}"
+        + (f"; and what the reference never shows, in {counted(len(news), 'column')}" if news else "")
     )
 
 

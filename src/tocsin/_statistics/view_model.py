@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -15,7 +15,10 @@ from tocsin._statistics.base import Channel
 
 LEVEL, ERROR, CHANGE, MOVING = "level", "prediction error", "change", "moving level"
 VIEWS = (LEVEL, ERROR, CHANGE, MOVING)
-MEAN, SPREAD = "mean", "spread"
+MEAN, SPREAD, NEWS = "mean", "spread", "news"
+
+SILENT = 1e30
+"""The unit of a channel that is not to be heard, in columns that tell news alone (`news`)."""
 
 SOFT = 8.0
 """Spreads up to which a number counts in full; what is further out counts as its logarithm."""
@@ -25,6 +28,9 @@ FLOOR, LEAST_SIZE = 0.05, 0.02
 
 MOST_COLUMNS = 64
 """Columns that are watched one by one. Where there are more, this many of their principal directions are."""
+
+FOLDS = 4
+"""Parts of a reference that are kept out in turn, to see how directions fit rows that they were not made of."""
 
 MOSTLY = 0.5
 """Part of a direction from which on it is called by a column's name."""
@@ -115,6 +121,14 @@ class Model:
         spans = self.spans
         return compute.view_channels(rows, self.lags, self.sizes, spans.base, spans.gap, spans.windows, FLOOR)
 
+    def for_new_rows(self, points: Float64Array, compute: Functions) -> Model:
+        """With directions as rows meet them that were not learnt from: they vary more along those in which the
+        reference happens to vary least."""
+        if not self.axes.size:
+            return self
+        apart = compute.view_rows(points, self.centre, self.spread, self.chosen, NO_AXES, SOFT)
+        return replace(self, axes=self.axes / _excess(apart, self.width))
+
     @property
     def width(self) -> int:
         """Columns, or directions, that are watched."""
@@ -128,10 +142,7 @@ class Model:
         names = list(dict.fromkeys(own))
         share = np.zeros((len(names), self.width))
         np.add.at(share, [names.index(name) for name in own], self.axes**2 / (self.axes**2).sum(0))
-        return [
-            f"direction {k + 1} (mostly {names[part.argmax()]})" if part.max() > MOSTLY else f"direction {k + 1}"
-            for k, part in enumerate(share.T)
-        ]
+        return [_direction_name(k, names[part.argmax()], part.max()) for k, part in enumerate(share.T)]
 
     def channel_names(self, columns: tuple[str, ...], owners: Int64Array) -> tuple[Channel, ...]:
         """The channels, in their order."""
@@ -139,6 +150,13 @@ class Model:
         means = [Channel(MEAN, window, view=view, column=name) for view in VIEWS for window in windows for name in own]
         spreads = [Channel(SPREAD, windows[-1], view=view, column=name) for view in (ERROR, CHANGE) for name in own]
         return (*means, *spreads)
+
+
+def _direction_name(number: int, name: str, part: float) -> str:
+    """Of the direction with this number, which is some column in this part."""
+    if part == 1:
+        return name
+    return f"direction {number + 1} (mostly {name})" if part > MOSTLY else f"direction {number + 1}"
 
 
 def _locations(columns: Float64Array) -> tuple[Float64Array, Float64Array]:
@@ -158,6 +176,18 @@ def _directions(rows: Float64Array) -> Float64Array:
     _, lengths, along = np.linalg.svd(centred, full_matrices=False)
     kept = np.flatnonzero(lengths[:MOST_COLUMNS] > 1e-6 * lengths[0])
     return np.ascontiguousarray((along[kept] / (lengths[kept, None] / np.sqrt(len(rows)))).T)
+
+
+def _excess(rows: Float64Array, width: int) -> Float64Array:
+    """By how much more rows vary along directions of the others than those do, on average over parts in time; (d,)."""
+    folds, logarithms = np.array_split(rows, FOLDS), np.zeros(width)
+    for k, out in enumerate(folds):
+        others = [fold for place, fold in enumerate(folds) if place != k]
+        axes = _directions(np.concatenate(others))[:, :width]
+        inside = np.mean([(fold @ axes).var(0) for fold in others], axis=0)
+        logarithms[: len(axes.T)] += np.log(np.maximum((out @ axes).var(0), 1e-12) / np.maximum(inside, 1e-12)) / 2
+    excess: Float64Array = np.exp(logarithms / FOLDS)
+    return excess
 
 
 def _foresight(rows: Float64Array, edges: Int64Array) -> tuple[Float64Array, Float64Array]:

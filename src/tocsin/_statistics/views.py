@@ -19,10 +19,10 @@ import numpy as np
 from tocsin._common.caches import Caching
 from tocsin._common.errors import Code, InputError, Option
 from tocsin._compute import Functions
-from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin._compute.numpy_view_streams import LOUDEST
 from tocsin._statistics.base import Channel, Live, Parts, Prepared, Setting, WindowState, snapshot
-from tocsin._statistics.view_model import SOFT, Model, Spans
+from tocsin._statistics.view_model import NEWS, SILENT, SOFT, Model, Spans
 from tocsin._statistics.view_streams import (
     NO_CHANNELS,
     Ear,
@@ -122,7 +122,16 @@ class ViewsLive(Caching):
 
     @cached_property
     def channels(self) -> tuple[Channel, ...]:
-        return self.model.channel_names(self.columns, self.owners)
+        named = self.model.channel_names(self.columns, self.owners)
+        return tuple(
+            replace(own, statistic=NEWS) if tells else own for own, tells in zip(named, self.news, strict=True)
+        )
+
+    @cached_property
+    def news(self) -> BoolArray:
+        """Which channels are of columns that tell news alone."""
+        silent = (self.unit.reshape(-1, self.model.width) >= SILENT).any(0)
+        return np.tile(silent, len(self.unit) // self.model.width)
 
     def observe(self, points: Float64Array, own: Int64Array | None) -> Float64Array:
         return np.ascontiguousarray(points)
@@ -133,19 +142,21 @@ class ViewsLive(Caching):
         return Ear.of(self.model, self.middle, self.unit, self.level, self.pace)
 
     def at_level(self, level: float, reference: Float64Array, edges: Int64Array) -> ViewsLive:
-        """The same, ringing at another one: alarms teach running scales, from the reference on."""
+        """The same, ringing at another one: alarms teach running scales, from the reference on. As many rows of news
+        ring as before."""
         if level == self.level:
             return self
         model, pace, scale = self.model, self.pace, self.scale.copy()
+        unit = np.where(self.news & (self.unit < SILENT), self.unit * (self.level / level), self.unit)
         rows = model.rows(reference, self.compute)
         channels = np.concatenate([model.channels(rows[a:b], self.compute) for a, b in pairwise(edges)])
         past = channels[len(channels) - settling(len(channels), pace.memory) :]
-        squares = np.minimum(((past - self.middle) / self.unit) ** 2, LOUDEST).astype(np.float32)
+        squares = np.minimum(((past - self.middle) / unit) ** 2, LOUDEST).astype(np.float32)
         self.compute.view_follow(
             squares, len(squares), scale, level, pace.memory, pace.attack, pace.cap, model.spans.widest, pace.early,
             pace.fade,
         )  # fmt: skip
-        return replace(self, level=level, scale=scale)
+        return replace(self, level=level, scale=scale, unit=unit)
 
     def begin(self, run: int) -> WindowState:
         """After the reference. The points that fill the windows are silent."""

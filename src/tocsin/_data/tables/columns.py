@@ -85,6 +85,12 @@ class Columns:
         return np.repeat(np.arange(len(self.columns) + 1), [*(column.size for column in self.columns), 1])
 
     @cached_property
+    def told_by_moving(self) -> Int64Array:
+        """Features that are news if they move and the reference's never do. New n-grams of texts are none."""
+        texts = [place for place, column in enumerate(self.columns) if column.kind == "text"]
+        return np.flatnonzero(~np.isin(self.owners, texts))
+
+    @cached_property
     def gaps(self) -> frozenset[int]:
         """Features that say whether a value of their column is missing, where the reference lacks some."""
         pairs = zip(self.columns, self._places.tolist(), strict=True)

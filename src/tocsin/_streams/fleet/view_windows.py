@@ -36,7 +36,7 @@ class ViewWindows:
     def fingerprint(self) -> int:
         """Of all that a stream depends on; the threshold may change without it, and what scales begin with."""
         parts = {name: part for name, part in self._live.parts().items() if name not in ("level", "scale")}
-        return fingerprint_of(self.fitted, parts)
+        return fingerprint_of(self.fitted, {**parts, "unit": self._live.unit[~self._live.news]})
 
     def read(self, heads: list[bytes], alarms: dict[int, Array]) -> ViewStates:
         """States of this layout; tails are given apart."""
