@@ -286,7 +286,8 @@ def test_tables() -> None:
         numbers[rng.random(count) < 0.1] = np.nan
         return pd.DataFrame({"size": numbers, "kind": rng.choice(["x", "y", "z"], count)})
 
-    fitted = Detector(50, window=5, seed=1, paths=2000, interval=False).fit(frame(300), progress=False)
+    options: dict[str, Any] = {"window": 5, "paths": 2000, "interval": False, "sampler": Independent()}
+    fitted = Detector(50, seed=1, **options).fit(frame(300), progress=False)
     fleet, table = Fleet(fitted), frame(60)
     whole = fleet.step(["k"], [None], table, np.zeros(60, np.int64), np.arange(60))
     first = fleet.step(["k"], [None], table[:23], np.zeros(23, np.int64), np.arange(23))
