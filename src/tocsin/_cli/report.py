@@ -38,6 +38,7 @@ def command(
     stream: Annotated[str, Stream],
     output: Annotated[Path, Output],
     columns: Annotated[str | None, common.COLUMNS] = None,
+    keep: Annotated[str | None, common.KEEP] = None,
     title: Annotated[str | None, Title] = None,
     force: Annotated[bool, common.FORCE] = False,
 ) -> None:
@@ -61,13 +62,14 @@ def command(
     report.must_be_page(output)
     common.must_be_free(output, force)
     detector = Detector.load(file)
-    seen = report.Gathered(detector)
+    kept = common.names(keep) or []
+    seen = report.Gathered(detector, kept, [] if columns else streams.texts_of(detector.intake_))
     total = _rows_about(stream)
     size = ARRIVING if stream == reading.STANDARD_INPUT else reading.BLOCK
-    blocks = streams.blocks(detector, file, stream, common.names(columns), size)
+    blocks = streams.blocks_beside(detector, file, stream, common.names(columns), kept, size)
     with stopper() as stop, progress_bar("watching", None) as progress:
         for block in stop.until_asked(blocks):
-            seen.add(block)
+            seen.add(block.table, block.aside)
             if total:
                 progress(seen.rows, max(total, seen.rows))
     source = reading.source_name(stream)

@@ -13,7 +13,7 @@ from tocsin._common.wording import counted, few, rounded
 from tocsin._compute.arrays import Float64Array
 from tocsin._plots.path import decades
 from tocsin._plots.samples import cut
-from tocsin._report.alarms import spans
+from tocsin._report.alarms import spans, told
 from tocsin._report.charts import interval, path_chart
 from tocsin._report.describing import rehearsal
 from tocsin._report.gathering import MOST_MARKS, Gathered
@@ -95,6 +95,7 @@ def path_section(seen: Gathered) -> Markup:
         spans=began,
         height=260,
         label=label,
+        when=lambda row: told(seen, seen.clock.at(row)),
     )
     note = f"The first {MOST_MARKS:,} alarms are marked." if seen.alarms > MOST_MARKS else None
     return join(
@@ -113,7 +114,8 @@ def path_section(seen: Gathered) -> Markup:
 
 
 def path_data(seen: Gathered, began: list[tuple[float, float, float]]) -> dict[str, object]:
-    """What the script draws. Arrays hold an entry per bin of `each` rows, float32 in base64."""
+    """What the script draws. Arrays hold an entry per bin of `each` rows, float32 in base64 (of times the first in each,
+    in seconds since 1970, float64)."""
     low = float(np.nanmin([np.inf, *seen.statistic.low]))
     high = float(np.nanmax([-np.inf, *seen.statistic.high, *seen.threshold.high]))
     curve = seen.detector.calibration_.curve
@@ -128,6 +130,7 @@ def path_data(seen: Gathered, began: list[tuple[float, float, float]]) -> dict[s
         "marks": seen.marks,
         "spans": began,
         "levels": [[level, _power(rarity)] for level, rarity in levels],
+        **({"times": _packed(seen.clock.seconds.low, "<f8"), "clock": seen.beside.manner} if seen.clock.goes else {}),
     }
 
 
@@ -136,8 +139,8 @@ def _power(number: float) -> str:
     return f"10{exponent}" if number >= 1e5 else f"{number:,.0f}"
 
 
-def _packed(values: Float64Array) -> str:
-    return base64.b64encode(values.astype("<f4").tobytes()).decode("ascii")
+def _packed(values: Float64Array, kind: str = "<f4") -> str:
+    return base64.b64encode(values.astype(kind).tobytes()).decode("ascii")
 
 
 def quality_section(seen: Gathered) -> Markup:
@@ -146,11 +149,11 @@ def quality_section(seen: Gathered) -> Markup:
     if not columns:
         return tag("p", "Observations have no columns that could be described.")
     noted, rest = [c for c in columns if c.notes()], [c for c in columns if not c.notes()]
-    told = "Nothing unusual." if not noted else f"{counted(len(noted), 'column')} of {len(columns):,} to look at."
+    summary = "Nothing unusual." if not noted else f"{counted(len(noted), 'column')} of {len(columns):,} to look at."
     shown = [*noted, *rest] if len(columns) <= MOST_OPEN else noted
     hidden = [] if len(columns) <= MOST_OPEN else rest
     return join(
-        tag("p", told),
+        tag("p", summary),
         _quality_table(shown) if shown else None,
         tag("details", tag("summary", f"{counted(len(hidden), 'further column')}"), _quality_table(hidden))
         if hidden
