@@ -15,6 +15,7 @@ from tocsin._common.wording import counted
 from tocsin._data.intake import Intake, Tabular
 from tocsin._data.tables import OTHERS, Table, Values, numbered
 from tocsin._detector.detector import Detector
+from tocsin._report.besides import texts_of
 
 REMEDY = "Choose them with --columns, in the reference's order"
 
@@ -72,12 +73,6 @@ def marked_blocks(
         found = reading.read_source(source, selection, size, on_bad, line_by_line=line_by_line)
     for block in found:
         yield block._replace(table=_named(own, columns, block.table))
-
-
-def texts_of(own: Intake) -> list[str]:
-    """The columns of texts: a detector knows no more of them than their n-grams."""
-    columns = own.columns.columns if isinstance(own, Tabular) else ()
-    return [column.name for column in columns if column.kind == "text"]
 
 
 def _aside(own: Intake, columns: list[str] | None, keep: list[str]) -> Aside:

@@ -36,8 +36,9 @@ class Report:
     """What was seen of a stream, and everyone who is to know of it.
 
     apart: rows within which an alarm follows the one before in the same series.
-    before: rows of the stream that earlier watches took in.  beside: what stands beside the latest rows.  keep: is called with each alarm in the outbox, before it
-    is told.  last_alarm: its row.  in_series: alarms that followed each other closely, up to that one.
+    before: rows of the stream that earlier watches took in.  beside: what stands beside the latest rows.
+    keep: is called with each alarm in the outbox, before it is told.  last_alarm: its row.
+    in_series: alarms that followed each other closely, up to that one.
     unheard: whether whoever read standard output has left.
     """
 

@@ -21,11 +21,11 @@ from tocsin._cli.reading import Block
 from tocsin._cli.reading.lines import BadRow
 from tocsin._cli.rows import Rows
 from tocsin._cli.stopping import Stopper, stopper
-from tocsin._cli.streams import texts_of
 from tocsin._cli.telling import Report
 from tocsin._common.errors import InputError, TocsinError
 from tocsin._detector.detector import Detector
 from tocsin._explain.beside import Beside
+from tocsin._report.besides import texts_of
 from tocsin._report.gathering import apart
 from tocsin._state.run import RECENT_WINDOWS
 
@@ -206,7 +206,9 @@ def command(
             report.keep = keeper.try_to_keep
             keeper.try_to_keep()
         if report.before:
-            report.tell(f"tocsin: {source} was watched up to observation {report.before:,}; what comes after is watched now.")
+            report.tell(
+                f"tocsin: {source} was watched up to observation {report.before:,}; what comes after is watched now."
+            )
         blocks = rows.blocks(detector, file, common.names(columns), kept_columns)
         try:
             with view or nullcontext() as report.view:

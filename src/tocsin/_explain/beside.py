@@ -21,7 +21,7 @@ LONGEST = 200
 """Characters of a kept value that are remembered."""
 
 CLOCK = "\0clock"
-"""What the column of times is called among those that stand beside observations: no column of a file has such a name."""
+"""What the column of times is called among those beside the watched ones: no column of a file has such a name."""
 
 
 class Beside:

@@ -37,13 +37,20 @@ class Began:
 
     def __str__(self) -> str:
         if self.time < 1:
-            return "before this stream"
+            return self.about
         low, high = max(self.low, 1), max(self.high, 1)
-        if self.when is None:
-            return f"at about observation {self.time:,} ({self.level:.0%} interval {low:,} to {high:,})"
-        when, first, last = self.when
-        ends = f"{time_beside(when, first)} to {time_beside(when, last)}"
-        return f"at about observation {self.time:,}, {when} ({self.level:.0%} interval {low:,} to {high:,}, {ends})"
+        ends = ""
+        if self.when is not None:
+            when, first, last = self.when
+            ends = f", {time_beside(when, first)} to {time_beside(when, last)}"
+        return f"{self.about} ({self.level:.0%} interval {low:,} to {high:,}{ends})"
+
+    @property
+    def about(self) -> str:
+        """The same without the interval."""
+        if self.time < 1:
+            return "before this stream"
+        return f"at about observation {self.time:,}{'' if self.when is None else f', {self.when[0]}'}"
 
 
 @dataclass(frozen=True)

@@ -19,7 +19,8 @@ class Clock:
         """Those of the rows that follow."""
         if not len(seconds):
             return
-        self._goes = self._goes and bool(np.isfinite(seconds).all() and (np.diff(seconds, prepend=self._last) >= 0).all())
+        forward = np.diff(seconds, prepend=self._last) >= 0
+        self._goes = self._goes and bool(np.isfinite(seconds).all() and forward.all())
         self._last = float(seconds[-1])
         if self._goes:
             self.seconds.add(seconds)

@@ -159,7 +159,8 @@ class Gathered:
             explanation = self.detector.explain()
             samples = self._samples(explanation)
             explanation = explanation.moved_on(self.rows - outcome.time).found_by(self.beside)
-            series.alarms.append(Alarm(self.rows, self.alarms, *self._latest, explanation, samples))
+            statistic, threshold, seconds = self._latest
+            series.alarms.append(Alarm(self.rows, self.alarms, statistic, threshold, seconds, explanation, samples))
 
     def _keep(self, series: Series) -> None:
         """Keep the latest series among the others, or leave it out if it is the weakest of too many."""

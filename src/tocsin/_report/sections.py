@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from tocsin._calibration.result import LEVEL
-from tocsin._common.wording import counted, few, rounded
+from tocsin._common.wording import counted, few, rounded, share
 from tocsin._compute.arrays import Float64Array
 from tocsin._plots.path import decades
 from tocsin._plots.samples import cut
@@ -18,8 +18,9 @@ from tocsin._report.charts import interval, path_chart
 from tocsin._report.describing import rehearsal
 from tocsin._report.gathering import MOST_MARKS, Gathered
 from tocsin._report.html import Markup, data, join, table, tag
-from tocsin._report.quality import Seen
-from tocsin._report.words import Verdict, count, share
+from tocsin._report.quality import CLOSE, Seen
+from tocsin._report.verdict import Verdict
+from tocsin._report.words import count
 
 STATIC_BINS = 800
 """Bins of the path where it cannot be zoomed: on paper, and without scripts."""
@@ -43,7 +44,8 @@ def verdict_section(said: Verdict, seen: Gathered) -> Markup:
     return tag(
         "section",
         tag("p", tag("span", SIGNS[said.level], class_="sign", aria_hidden="true"), said.sentence, class_="sentence"),
-        tag("p", said.more),
+        tag("p", said.next, class_="next"),
+        tag("p", said.more, class_="quiet-text"),
         tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in figures), class_="figures"),
         class_=f"verdict {said.level}",
         id="verdict",
@@ -114,8 +116,10 @@ def path_section(seen: Gathered) -> Markup:
 
 
 def path_data(seen: Gathered, began: list[tuple[float, float, float]]) -> dict[str, object]:
-    """What the script draws. Arrays hold an entry per bin of `each` rows, float32 in base64 (of times the first in each,
-    in seconds since 1970, float64)."""
+    """What the script draws. Arrays hold an entry per bin of `each` rows, float32 in base64.
+
+    Of times it is the first in each bin, in seconds since 1970, as float64.
+    """
     low = float(np.nanmin([np.inf, *seen.statistic.low]))
     high = float(np.nanmax([-np.inf, *seen.statistic.high, *seen.threshold.high]))
     curve = seen.detector.calibration_.curve
@@ -200,7 +204,9 @@ def _range(bounds: tuple[float, float] | None, kind: str) -> str:
         return ""
     if kind == "elapsed":
         return " to ".join(_moment(seconds) for seconds in bounds)
-    return f"{bounds[0]:.4g} to {bounds[1]:.4g}"
+    # Values that a detector remembers in another form are off by rounding: what should be 0 is a little more.
+    size = max(abs(bound) for bound in bounds)
+    return " to ".join(f"{bound if abs(bound) > CLOSE * size else 0.0:.4g}" for bound in bounds)
 
 
 def _moment(seconds: float) -> str:

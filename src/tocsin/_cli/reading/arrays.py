@@ -178,9 +178,7 @@ def _of_batch(arrow: ModuleType, batch: Any) -> Table:
     return Table({name: numbers[name] if name in numbers else rest[name] for name in names})
 
 
-def _checked(
-    path: str, pieces: Iterable[tuple[Table, Table]], selection: Selection, on_bad: OnBad
-) -> Iterator[Block]:
+def _checked(path: str, pieces: Iterable[tuple[Table, Table]], selection: Selection, on_bad: OnBad) -> Iterator[Block]:
     """Tables as they are, with the numbers of their rows; a row with a value that is none is `on_bad`'s."""
     seen = 0
     for piece, aside in pieces:

@@ -16,7 +16,6 @@ from tocsin._common.errors import InputError, Option
 from tocsin._data.tables import Table, Values, numbered
 from tocsin._data.tables.words import Field
 
-
 NOTHING: Mapping[str, Field] = {}
 
 
