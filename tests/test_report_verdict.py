@@ -33,8 +33,10 @@ def seen_alarms(
     rehearsal = None if wandering is None else SimpleNamespace(wandering=wandering)
     calibration = SimpleNamespace(mode=mode, nominal=1000.0, ert=1000.0, interval=lambda: interval, rehearsal=rehearsal)
     close = sum(second - first <= 1000 / gathering.SERIES for first, second in pairwise(rang))
-    quality = {f"c{i}": SimpleNamespace(known=SimpleNamespace(name=f"c{i}"), findings=lambda own=own: own)
-               for i, own in enumerate(columns)}
+    quality = {
+        f"c{i}": SimpleNamespace(known=SimpleNamespace(name=f"c{i}"), findings=lambda own=own: own)
+        for i, own in enumerate(columns)
+    }
     series = []
     if rang:
         why = SimpleNamespace(

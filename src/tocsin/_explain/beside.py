@@ -180,5 +180,5 @@ def shortened(text: str, most: int = LONGEST) -> str:
     >>> shortened("a  long\\ntext", 8)
     'a long …'
     """
-    line = " ".join(text.split()) if len(text) <= 4 * most else " ".join(text[: 4 * most].split())
+    line = " ".join(text[: 4 * most].split()).encode("utf-8", "backslashreplace").decode()  # halves of characters too
     return line if len(line) <= most else f"{line[: most - 1]}…"

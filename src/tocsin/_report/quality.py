@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -31,9 +31,9 @@ OTHER = "other"
 FEW = 20
 """Rows of a stream that say little when all are alike."""
 
-FEWEST_STILL, SHORT = 30, 2.2
-"""Rows of a reference that tell how long a column stands still, and by how much the logarithm of their number is made
-smaller: in one reference of ten thousand the longest such piece is as short as if it had so many fewer."""
+FEWEST_STRETCHES, SHORT = 30, 2.2
+"""Stretches of equal numbers in a reference that tell how long a column stands still, and by how much the logarithm of
+their number is made smaller: in one reference of 10^4 the longest is as short as if there were so many fewer."""
 
 BEYOND = 4
 """The weight of a column that an alarm found beyond all that the reference has: what says more has less."""
@@ -76,7 +76,7 @@ class Share:
 class Known:
     """A column of the reference.
 
-    still: how many equal numbers come one after the other at most.
+    still: how many equal numbers come one after the other at most.  stretches: how many such stretches there are.
     missing: of its values, how many are.  new: of further values, how many are expected to lie beyond its range, or not
     to be among its categories, if nothing changes; None if there is no such thing.
     """
@@ -88,18 +88,19 @@ class Known:
     range: tuple[float, float] | None = None
     words: frozenset[str] = frozenset()
     constant: bool = False
-    still: float = math.inf
+    still: int = 0
+    stretches: int = 0
 
     def is_stuck(self, count: int, rows: int) -> bool:
         """Whether so many equal numbers one after the other, in so many rows, are clearly more than the reference has.
 
-        The longest of n rows are about as many as log n times something that is the same in the stream; that of the
-        reference may have been short by chance.
+        Where lengths of stretches are geometric, the longest of n is as long as log n times something that is the same
+        in the stream; that of the reference may have been short by chance. Few stretches say nothing of that.
         """
-        among = self.missing.among - self.missing.count
-        if among < FEWEST_STILL or self.constant:
+        if self.stretches < FEWEST_STRETCHES:
             return False
-        return count >= FEW and count > self.still * math.log(rows / UNLIKELY) / (math.log(among) - SHORT)
+        expected = max(self.stretches * rows / self.missing.among, 1.0)
+        return count >= FEW and count > self.still * math.log(expected / UNLIKELY) / (math.log(self.stretches) - SHORT)
 
 
 class Finding(NamedTuple):
@@ -268,9 +269,7 @@ class Seen:
         if not self.known.is_stuck(longest.size, self.rows):
             return None
         span = f"{longest.first:,} to {longest.last:,}"
-        note = (
-            f"stood still from observation {span}; in the reference for at most {counted(int(self.known.still), 'row')}"
-        )
+        note = f"stood still from observation {span}; in the reference for at most {counted(self.known.still, 'row')}"
         return Finding(note, f"{name} stood still from observation {span}", 0)
 
 
@@ -310,8 +309,9 @@ def _of_column(column: Column, rows: Float64Array) -> Known:
         low, high = (record[name] for record in Columns((column,)).decode(ends))
         if not isinstance(low, float) or not isinstance(high, float):
             return Known(name, kind, missing)
-        still = _longest(rows[rows[:, 0] != 0, 0])
-        return Known(name, kind, missing, _beyond(there), (low, high), constant=low == high, still=still)
+        return standing(
+            Known(name, kind, missing, _beyond(there), (low, high), constant=low == high), rows[rows[:, 0] != 0, 0]
+        )
     if kind == "category":
         unseen = Share(0 if column.corners else min(_unseen(column, rows), there), there)
         return Known(name, kind, missing, unseen, None, frozenset(column.values), len(column.values) == 1)
@@ -321,14 +321,14 @@ def _of_column(column: Column, rows: Float64Array) -> Known:
 def _of_numbers(name: str, values: Values | None) -> Known:
     assert values is not None
     low, high = float(values.data.min()), float(values.data.max())
-    new, still = _beyond(len(values)), _longest(values.data)
-    return Known(name, "number", Share(0, len(values)), new, (low, high), constant=low == high, still=still)
+    known = Known(name, "number", Share(0, len(values)), _beyond(len(values)), (low, high), constant=low == high)
+    return standing(known, values.data)
 
 
-def _longest(numbers: Float64Array) -> int:
-    """The longest stretch of equal ones."""
+def standing(known: Known, numbers: Float64Array) -> Known:
+    """With how long the reference stands still; numbers: its own, or what stands for them."""
     edges = np.flatnonzero(np.diff(numbers, prepend=np.nan, append=np.nan) != 0)
-    return int(np.diff(edges).max(initial=0))
+    return replace(known, still=int(np.diff(edges).max(initial=0)), stretches=len(edges) - 1)
 
 
 def _unseen(column: Column, rows: Float64Array) -> int:
