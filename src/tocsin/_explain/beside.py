@@ -5,11 +5,12 @@ from __future__ import annotations
 import datetime
 import math
 from collections import deque
-from collections.abc import Mapping, Sequence
-from itertools import islice
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import pairwise
 
 import numpy as np
 
+from tocsin._common.errors import InputError, Option
 from tocsin._compute.arrays import Float64Array
 from tocsin._data.tables import Table, Values
 from tocsin._data.tables.table import EPOCH
@@ -39,6 +40,7 @@ class Beside:
         self._seconds: deque[float] = deque()
         self._kept: dict[str, deque[str | None]] = {name: deque() for name in (*self.keep, *self.watched)}
         self._step, self._zone = DAY, False
+        self._looked_at, self._in_order = before, True
 
     def add(self, table: Table | None, count: int) -> Float64Array:
         """So many observations that follow; when they came, in seconds since 1970, NaN where that is not known."""
@@ -97,8 +99,11 @@ class Beside:
     @property
     def _forward(self) -> bool:
         """Whether the times that are remembered never go back."""
-        there = [seconds for seconds in self._seconds if seconds == seconds]
-        return all(first <= second for first, second in zip(there, islice(there, 1, None), strict=False))
+        if self._looked_at != self.rows:
+            there = [seconds for seconds in self._seconds if seconds == seconds]
+            self._looked_at = self.rows
+            self._in_order = all(first <= second for first, second in pairwise(there))
+        return self._in_order
 
     def _times(self, values: Values | None, count: int) -> Float64Array:
         if values is None:
@@ -154,6 +159,15 @@ def clock_among(first: Mapping[str, object], known: Sequence[str] = ()) -> str |
     """
     columns = [*(name for name in known if name in first), *first]
     return next((name for name in columns if _is_time(first[name])), None)
+
+
+def clock_values(times: object) -> Values:
+    """Times given in a list, an array or a column of a frame: as times, or as the strings that they are."""
+    convert = getattr(times, "to_list", None) or getattr(times, "to_pylist", None)
+    given = times if convert is None else convert()
+    if isinstance(given, str) or not isinstance(given, Iterable):
+        raise InputError(Option("times", times), " must be a list, an array or a column of times.")
+    return Values.of_objects(list(given), "times")
 
 
 def _is_time(value: object) -> bool:
