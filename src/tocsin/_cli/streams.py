@@ -48,7 +48,7 @@ def blocks_beside(
     own = detector.intake_
     selection = _selection(own, f"the reference of {file}", stream, columns, _aside(own, columns, keep))
     for block in reading.read_beside(stream, selection, size):
-        yield block._replace(table=_named(own, columns, block.table))
+        yield block.holding(_named(own, columns, block.table))
 
 
 def marked_blocks(
@@ -72,7 +72,7 @@ def marked_blocks(
     else:
         found = reading.read_source(source, selection, size, on_bad, line_by_line=line_by_line)
     for block in found:
-        yield block._replace(table=_named(own, columns, block.table))
+        yield block.holding(_named(own, columns, block.table))
 
 
 def _aside(own: Intake, columns: list[str] | None, keep: list[str]) -> Aside:

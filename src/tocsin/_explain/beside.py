@@ -10,7 +10,8 @@ from itertools import pairwise
 
 import numpy as np
 
-from tocsin._common.errors import InputError, Option
+from tocsin._common.errors import InputError
+from tocsin._common.wording import shown
 from tocsin._compute.arrays import Float64Array
 from tocsin._data.tables import Table, Values
 from tocsin._data.tables.table import EPOCH
@@ -166,7 +167,7 @@ def clock_values(times: object) -> Values:
     convert = getattr(times, "to_list", None) or getattr(times, "to_pylist", None)
     given = times if convert is None else convert()
     if isinstance(given, str) or not isinstance(given, Iterable):
-        raise InputError(Option("times", times), " must be a list, an array or a column of times.")
+        raise InputError(f"Times must be in a list, an array or a column; got {shown(times)}.")
     return Values.of_objects(list(given), "times")
 
 

@@ -108,7 +108,7 @@ def _clock(times: object, count: int) -> Beside:
     values = clock_values(times)
     if len(values) != count:
         raise InputError(
-            f"times= has {counted(len(values), 'time')} for {counted(count, 'outcome')}; each outcome must have one."
+            f"There are {counted(len(values), 'time')} for {counted(count, 'outcome')}; each outcome must have one."
         )
     clock = Beside(most=count)
     clock.add(Table({CLOCK: values}), count)

@@ -66,7 +66,9 @@ def beside_rows(intake: Intake, stream: object, keep: Sequence[str]) -> Table:
 def must_be_names(keep: object) -> None:
     """Refuse what is no list of names of columns."""
     if isinstance(keep, str) or not is_collection(keep) or not all(isinstance(name, str) for name in keep):
-        raise InputError(Option("keep", keep), " must be names of columns, in a list: keep=['serial_number'].")
+        raise InputError(
+            Option("keep", keep), " must be names of columns, in a list: ", Option("keep", ["serial_number"]), "."
+        )
 
 
 def _columns(intake: Intake, stream: object, wanted: set[str]) -> Table | None:

@@ -58,6 +58,10 @@ class Block(NamedTuple):
         mark = self.lines[i][0] if self.lines else self.marks[i]
         return mark if isinstance(mark, int) else 0
 
+    def holding(self, table: Table) -> Block:
+        """The same rows as they are in this table."""
+        return Block(table, self.marks, self.lines, self.aside)
+
     def without(self, count: int) -> Block:
         """The rows after the first ones."""
         return Block(self.table[count:], self.marks[count:], self.lines[count:], self.aside[count:])
