@@ -72,7 +72,7 @@ function pathDrawing(data, canvas, whole) {
       pen.fillRect(box.left + box.width, Math.round(above), 4, 1);
     }
     pen.textAlign = "center";
-    let before = "";
+    let before = "", end = -Infinity;
     for (const tick of ticks(view.from, view.to, Math.max(box.width / 140, 2))) {
       if (tick !== Math.round(tick) || tick < 1) continue;
       const label = numbers.format(tick), half = pen.measureText(label).width / 2;
@@ -83,8 +83,11 @@ function pathDrawing(data, canvas, whole) {
         const words = before === day && moment.length > 10 ? moment.slice(11) : moment;
         const side = pen.measureText(words).width / 2;
         const middle = Math.min(Math.max(x(tick), side), box.left + box.width + box.right - side);
-        pen.fillText(words, middle, box.top + box.height + 29);
-        before = day;
+        if (middle - side > end) {
+          pen.fillText(words, middle, box.top + box.height + 29);
+          before = day;
+          end = middle + side + 10;
+        }
       }
       pen.fillRect(Math.round(x(tick)), box.top + box.height, 1, 4);
     }

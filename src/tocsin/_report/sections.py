@@ -36,8 +36,8 @@ def verdict_section(said: Verdict, seen: Gathered) -> Markup:
     calibration = seen.detector.calibration_
     by_chance = "unknown" if said.expected is None else few(said.expected)
     figures = [
-        ("observations", f"{seen.rows:,}"),
-        ("alarms", f"{seen.alarms:,}"),
+        ("observation" if seen.rows == 1 else "observations", f"{seen.rows:,}"),
+        ("alarm" if seen.alarms == 1 else "alarms", f"{seen.alarms:,}"),
         ("by chance alone", by_chance),
         ("observations per false alarm, promised", count(calibration.ert)),
     ]
