@@ -18,7 +18,7 @@ import pytest
 
 from mixed_frames import arrow, pandas, polars
 from reported import EVIL, Page, embedded, tocsin
-from tocsin import Detector, InputError
+from tocsin import Detector, Independent, InputError
 from tocsin._data.tables import Table, Values
 from tocsin._explain.beside import CLOCK, Beside, clock_among
 
@@ -316,6 +316,6 @@ def test_texts_are_shown_in_examples(tmp_path: Path) -> None:
     words = ["pump runs well", "valve is open", "all is quiet", "tank half full"]
     reference = [{"note": f"{rng.choice(words)} {i}", "x": float(rng.normal())} for i in range(300)]
     changed = [{"note": f"{EVIL} leak & smoke {i}", "x": float(rng.normal())} for i in range(40)]
-    detector = Detector(1000, window=10, paths=300, seed=0).fit(reference, progress=False)
+    detector = Detector(1000, window=10, sampler=Independent(), paths=300, seed=0).fit(reference, progress=False)
     page = Page(detector.report([*reference[:40], *changed], tmp_path / "r.html").read_text())
     assert re.search(rf"Typical of what is new .*{re.escape(EVIL)} leak & smoke \d+", page.text)

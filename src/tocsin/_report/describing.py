@@ -8,7 +8,8 @@ from tocsin._calibration.dependence import FEWEST_TOLD, SIGNIFICANT
 from tocsin._calibration.result import LEVEL
 from tocsin._common.wording import called, counted, listed, rounded, share
 from tocsin._detector.detector import Detector
-from tocsin._explain.result import Explanation
+from tocsin._explain.result import Explanation, Moved
+from tocsin._explain.words import NEWLY_MISSING
 from tocsin._report import rehearsed
 
 MOST_CHANGED = 3
@@ -176,9 +177,15 @@ def start(detector: Detector) -> str:
     return detector.start if detector.calibration_.rehearsal is None else rehearsed.silence(detector)
 
 
+def _moved(column: Moved) -> str:
+    if column.name == NEWLY_MISSING:
+        return "values missing where the reference lacks none"
+    return f"{called(column.name)}{f' ({column.how})' if column.how else ''}"
+
+
 def changed(explanation: Explanation) -> str:
     """The columns that are said to have changed, and how; nothing if none is."""
-    names = [f"{called(column.name)}{f' ({column.how})' if column.how else ''}" for column in explanation.changed]
+    names = [_moved(column) for column in explanation.changed]
     more = len(names) - MOST_CHANGED
     return listed([*names[:MOST_CHANGED], f"{more:,} more"] if more > 0 else names) if names else ""
 
