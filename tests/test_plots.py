@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from tocsin import Channel, Detector, InputError, MissingExtraError, Outcome, Outcomes, plots
+from tocsin import Channel, Detector, Independent, InputError, MissingExtraError, Outcome, Outcomes, plots
 from tocsin._data.tables import Values
 from tocsin._detector.base import altered
 from tocsin._explain.result import Began, Example, Explanation, Moved
@@ -371,7 +371,7 @@ def test_values_are_read_back_from_a_detector() -> None:
     rows = sample(200, 0, 0)
     for i, row in enumerate(rows):
         row["words"] = f"text number {i}"
-    detector = Detector(50, window=5, paths=100, seed=0).fit(rows, progress=False)
+    detector = Detector(50, window=5, paths=100, seed=0, sampler=Independent()).fit(rows, progress=False)
     points = detector.reference_
     for name in ("flow", "count", "gaps"):
         found = values_in(detector.intake_, points, name)
