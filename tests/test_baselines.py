@@ -419,7 +419,10 @@ def test_a_run_time_beyond_the_approximation_is_refused() -> None:
 @pytest.mark.parametrize(
     ("spoil", "message"),
     [
-        (lambda points: np.where(points == points[3, 1], np.nan, points), "The reference holds nan in row 3, column 1"),
+        (
+            lambda points: np.where(points == points[3, 1], np.nan, points),
+            "The reference holds nan in row 4, column 2",
+        ),
         (lambda points: np.full_like(points, 4.0), "All reference points are equal"),
         (lambda points: points[:0], "The reference is empty"),
         (lambda points: points[: 2 * WINDOW + 1], "15 points is too small for a window of 7: at least 16 are needed"),

@@ -95,8 +95,11 @@ def test_columns_in_another_order_are_put_right() -> None:
         (lambda data: data.update(flow=data["seen"]), "'flow' holds times such as '.*'; .*Mend the stream, or fit"),
         (lambda data: data.update(state=data["flow"]), "'state' holds numbers such as '.*'; .*held strings"),
         (lambda data: data.update(seen=data["flow"]), "'seen' holds numbers such as '.*'; .*held times"),
-        (lambda data: data.update(flow=[*data["flow"][:-1], np.inf]), "Row 19, column 'flow' holds inf; .*be finite"),
-        (lambda data: data.update(level=[-np.inf, *data["flow"][1:]]), "Row 0, column 'level' holds -inf"),
+        (
+            lambda data: data.update(flow=[*data["flow"][:-1], np.inf]),
+            "Row 20 .*, column 'flow' holds inf; .*be finite",
+        ),
+        (lambda data: data.update(level=[-np.inf, *data["flow"][1:]]), "Row 1 .*, column 'level' holds -inf"),
     ],
 )
 @pytest.mark.parametrize("library", ["pandas", "polars", "arrow"])

@@ -222,17 +222,17 @@ def masked() -> Any:
 def test_what_a_mask_covers_is_no_data() -> None:
     rows = masked()
     for reference in (rows, list(rows)):
-        with pytest.raises(InputError, match="reference holds nan in row 3, column 1"):
+        with pytest.raises(InputError, match="reference holds nan in row 4, column 2"):
             Detector(50, **OPTIONS).fit(reference)
     detector = Detector(50, **OPTIONS).fit(rows.data)
     for block in (rows, list(rows)):
-        with pytest.raises(InputError, match="block holds nan in row 3, column 1"):
+        with pytest.raises(InputError, match="block holds nan in row 4, column 2"):
             detector.update_many(block)
-    with pytest.raises(InputError, match="observation holds nan in column 1"):
+    with pytest.raises(InputError, match="observation holds nan in column 2"):
         detector.update(rows[3])
-    with pytest.raises(InputError, match="observation holds nan in column 0"):
+    with pytest.raises(InputError, match="observation holds nan in column 1"):
         detector.update([np.ma.masked, 1.0])
-    with pytest.raises(InputError, match="nan in row 3, column 1"):
+    with pytest.raises(InputError, match="nan in row 4, column 2"):
         ScanB(100, window=5, seed=1).fit(rows)
 
 
@@ -268,10 +268,10 @@ def test_steps_are_given_gaps_for_masks(preprocess: Any) -> None:
             Detector(50, preprocess=preprocess, preprocess_share=0.9, **OPTIONS).fit(reference)
     detector = Detector(50, preprocess=preprocess, **OPTIONS).fit(rows.data)
     for block in (rows, list(rows)):
-        with pytest.raises(InputError, match="gave nan in row 3"):
+        with pytest.raises(InputError, match="gave nan in row 4"):
             detector.update_many(block)
     for x in (rows[3], [1.0, np.ma.masked]):
-        with pytest.raises(InputError, match="gave nan in row 0"):
+        with pytest.raises(InputError, match="gave nan in row 1"):
             detector.update(x)
     other = copy(detector).update_many(np.ma.masked_array(rows.data))
     np.testing.assert_array_equal(other.statistic, detector.update_many(rows.data).statistic)

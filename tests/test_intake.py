@@ -262,15 +262,18 @@ def without(record: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 BAD_ROWS: list[tuple[Callable[[dict[str, Any]], Any], str]] = [
-    (lambda row: without(row, "flow"), "Row 0 lacks 'flow'; rows must have the columns of the reference.*by None"),
+    (
+        lambda row: without(row, "flow"),
+        "Row 1 .* lacks 'flow'; rows must have the columns of the reference.*by None",
+    ),
     (lambda row: {**row, "more": 1}, "the table has 'more' besides. Rename, add or drop"),
-    (lambda row: {**without(row, "flow"), "Flow": 1.0}, "Row 0 lacks 'flow', and has 'Flow' besides"),
+    (lambda row: {**without(row, "flow"), "Flow": 1.0}, "Row 1 .* lacks 'flow', and has 'Flow' besides"),
     (lambda row: {**row, "flow": "1.5"}, "'flow' holds strings such as '1.5'; in the reference it held numbers"),
     (lambda row: {**row, "flow": True}, "'flow' holds truth values such as 'true'; .*held numbers"),
     (lambda row: {**row, "open": 1}, "'open' holds numbers such as '1'; .*held truth values"),
     (lambda row: {**row, "state": 3}, "'state' holds numbers such as '3'; .*held strings"),
     (lambda row: {**row, "seen": "2024-01-32"}, "'seen' holds strings such as '2024-01-32'; .*held times"),
-    (lambda row: {**row, "flow": np.inf}, "Row 0, column 'flow' holds inf; numbers must be finite"),
+    (lambda row: {**row, "flow": np.inf}, "Row 1 .*, column 'flow' holds inf; numbers must be finite"),
     (lambda row: {**row, "flow": [1]}, r"'flow' holds a list such as '\[1\]'"),
     (lambda row: {**row, "flow": 10**400}, "'flow' holds a number of more than 300 digits"),
     (lambda row: list(row.values())[:-1], "has 5 values; the reference has 6 columns, and it must have as many"),
@@ -289,9 +292,12 @@ BAD_BLOCKS: list[tuple[Callable[[Any], Any], str]] = [
     (lambda rows: rows.assign(more=1), "the table has 'more' besides"),
     (lambda rows: rows.rename(columns={"flow": "Flow"}), "lacks 'flow' and has 'Flow' besides"),
     (lambda rows: rows.astype({"flow": str}), "'flow' holds strings such as .*; in the reference it held numbers"),
-    (lambda rows: rows.replace({"flow": {rows["flow"].iloc[7]: np.inf}}), "Row 7, column 'flow' holds inf"),
-    (lambda rows: [*rows.to_dict("records"), {"flow": 1.0}], "Row 10 lacks 'state', 'open', 'seen', 'note'"),
-    (lambda rows: [*rows.to_dict("records"), 5], "Row 10 is a int such as '5', and other rows are of type dict"),
+    (lambda rows: rows.replace({"flow": {rows["flow"].iloc[7]: np.inf}}), "Row 8 .*, column 'flow' holds inf"),
+    (lambda rows: [*rows.to_dict("records"), {"flow": 1.0}], "Row 11 .* lacks 'state', 'open', 'seen', 'note'"),
+    (
+        lambda rows: [*rows.to_dict("records"), 5],
+        "Row 11 .* is a int such as '5', and other rows are of type dict",
+    ),
     (lambda rows: [list(row)[:-1] for row in rows.itertuples(index=False)], r"shape \(10, 5\); the reference has 6"),
     (lambda rows: [[1, 2], [3]], r"shape \(2,\); the reference has 6 columns"),
     (lambda rows: rows.iloc[0].to_dict(), r"shape \(\); .*For a single observation use update"),
@@ -358,10 +364,13 @@ def test_a_bad_row_late_in_a_block_changes_nothing(tabular: Detector, tmp_path: 
         (lambda: [{}] * 50, "The reference is empty"),
         (lambda: pandas.DataFrame({"x": [1.0] * 50}), "All reference points are equal"),
         (lambda: pandas.DataFrame({"x": [None] * 50}), "All reference points are equal"),
-        (lambda: pandas.DataFrame({"x": [0.0, np.inf] * 25}), "Row 1, column 'x' holds inf; numbers must be finite"),
+        (
+            lambda: pandas.DataFrame({"x": [0.0, np.inf] * 25}),
+            "Row 2 .*, column 'x' holds inf; numbers must be finite",
+        ),
         (lambda: frame(10), "A reference of 10 points is too small"),
         (lambda: frame(50).assign(odd=[[1]] * 50), r"'odd' holds a list such as '\[1\]'.*leave it out"),
-        (lambda: np.where(np.eye(50) > 0, np.nan, 1.0), "holds nan in row 0, column 0 .*Drop or fill"),
+        (lambda: np.where(np.eye(50) > 0, np.nan, 1.0), "holds nan in row 1, column 1 .*Drop or fill"),
         (lambda: polars.LazyFrame({"x": [1.0] * 50}), "LazyFrame is not a table in memory; collect it"),
     ],
 )

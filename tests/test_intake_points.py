@@ -163,7 +163,7 @@ def test_a_kernel_of_numbers_gets_arrays_in_the_order_of_the_reference() -> None
             fitted.update_many(data.rename(columns={"c": "z"}))
         with pytest.raises(InputError, match="'a' holds strings such as 'x'; in the reference it held numbers"):
             fitted.update({"a": "x", "b": 1.0, "c": 2.0})
-        with pytest.raises(InputError, match="holds nan in row 0, column 1"):
+        with pytest.raises(InputError, match="holds nan in row 1, column 2"):
             fitted.update_many(data.assign(b=np.nan))
 
 

@@ -106,5 +106,5 @@ class TestStreams:
         equal(self.read(fitted, path), wanted)
         data.iloc[4, 1] = np.nan
         data.to_csv(path, index=False)
-        with pytest.raises(InputError, match=r"row 5 \(line 6\), column 'q' is empty; every value must be a number"):
+        with pytest.raises(InputError, match=r"line 6, column 'q' is empty; every value must be a number"):
             self.read(fitted, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import math
 import sys
 from pathlib import Path
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 
-from tocsin import Channel, Detector, InputError, MissingExtraError, Outcome, Outcomes, plots
+from tocsin import Channel, Detector, Independent, InputError, MissingExtraError, Outcome, Outcomes, plots
 from tocsin._data.tables import Values
 from tocsin._detector.base import altered
 from tocsin._explain.result import Began, Example, Explanation, Moved
@@ -65,6 +66,28 @@ def outcomes(detector: Detector) -> Outcomes:
     rows = np.random.default_rng(1).normal(size=(400, 2))
     rows[300:] += 1.5
     return detector.update_many(rows)
+
+
+# Times
+
+
+def test_times_are_told_below_the_axis(outcomes: Outcomes) -> None:
+    """Of the observations that have numbers there, in whatever they are given; as many as there are outcomes."""
+    begin = datetime.datetime(2019, 3, 7, 14, 20)
+    times = [begin + datetime.timedelta(minutes=10 * i) for i in range(len(outcomes))]
+    for given_times in (times, np.array(times, dtype="datetime64[us]"), [time.isoformat() for time in times]):
+        figure = Figure()
+        axes = figure.subplots()
+        plots.path_panel(axes, outcomes, first=101, times=given_times)
+        figure.canvas.draw()
+        told = [label.get_text().split("\n") for label in axes.get_xticklabels()]
+        known = [(int(label[0]), label[1]) for label in told if len(label) == 2]
+        assert len(known) > 1
+        for number, when in known:
+            assert when == times[number - 101].isoformat(" ", "minutes")
+    for wrong, message in ((times[:3], "There are 3 times for 400 outcomes"), (5, "Times must be in a list")):
+        with pytest.raises(InputError, match=message):
+            plots.path_panel(Figure().subplots(), outcomes, times=wrong)
 
 
 # Envelopes
@@ -348,7 +371,7 @@ def test_values_are_read_back_from_a_detector() -> None:
     rows = sample(200, 0, 0)
     for i, row in enumerate(rows):
         row["words"] = f"text number {i}"
-    detector = Detector(50, window=5, paths=100, seed=0).fit(rows, progress=False)
+    detector = Detector(50, window=5, paths=100, seed=0, sampler=Independent()).fit(rows, progress=False)
     points = detector.reference_
     for name in ("flow", "count", "gaps"):
         found = values_in(detector.intake_, points, name)

@@ -19,7 +19,7 @@ from tocsin._report import gathering
 from tocsin._report.gathering import Gathered
 from tocsin._report.html import data, join, tag
 from tocsin._report.page import SCRIPTS
-from tocsin._report.quality import UNLIKELY, Known, Quality, Seen, Share, _beyond
+from tocsin._report.quality import UNLIKELY, Known, Quality, Seen, Share, _beyond, standing
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 
@@ -133,13 +133,15 @@ def test_an_alarm_is_explained_as_the_detector_does(folder: Path, page: Page) ->
     seen.add(table(STREAM))
     strong = max(seen.series, key=gathering.Series.strength).alarms[0]
     explanation = strong.explanation
+    before = max((row for row in seen.marks if row < strong.row), default=0)
     again = Detector.load(folder / "pump.tocsin")
-    again.update_many(table(STREAM[: strong.row - explanation.outcome.time]))
-    again.update_until_alarm(table(STREAM[strong.row - explanation.outcome.time :]))
-    assert again.alarm == explanation.outcome
-    assert str(again.explain()) == str(explanation)
-    assert f"at about observation {strong.row_of(explanation.began.time):,}" in page.text
-    assert 480 <= strong.row_of(explanation.began.time) <= 520
+    again.update_many(table(STREAM[:before]))
+    again.update_until_alarm(table(STREAM[before:]))
+    told = again.explain().moved_on(before)
+    assert (told.outcome, told.outcome.time) == (explanation.outcome, strong.row)
+    assert str(told) == str(explanation)
+    assert f"at about observation {explanation.began.time:,}" in page.text
+    assert 480 <= explanation.began.time <= 520
     assert [column.name for column in explanation.changed][:1] == ["flow"]
     for column in explanation.changed:
         assert column.before in page.text
@@ -167,7 +169,9 @@ SPOILT = [
             SPOILT,
             {
                 "flow": ["more values beyond the reference's range than expected"],
-                f"{EVIL}&\"'": ["categories that the reference never had"],
+                f"{EVIL}&\"'": [
+                    "categories that the reference never had: new 0, new 10, new 20, first at observation 1"
+                ],
                 "gaps": ["missing more often than in the reference"],
                 "still": [
                     "more values beyond the reference's range than expected",
@@ -213,10 +217,37 @@ def test_new_categories_are_told_unless_they_are_expected() -> None:
     never, some = (Seen(Known("state", "category", Share(0, 600), Share(n, 600), None, frozenset("a"))) for n in (0, 3))
     for seen in (never, some):
         seen.add(stream)
-    assert never.findings()[:1] == ["categories that the reference never had"]
+    assert never.notes()[:1] == ["categories that the reference never had: new, first at observation 100"]
     assert some.findings() == []
     some.add(Values.of_objects(["newer"] * 30, "state"))
-    assert some.findings() == ["more unseen categories than expected"]
+    assert some.notes() == ["more unseen categories than expected"]
+
+
+@pytest.mark.parametrize("size", [7, 1000])
+def test_a_sensor_that_stands_still_is_told(size: int) -> None:
+    """With its rows, across blocks and gaps; not where the reference stood still as long."""
+    rng = np.random.default_rng(0)
+    numbers = np.concatenate([rng.normal(size=300), np.full(100, 7.25), rng.normal(size=200)])
+    numbers[310] = np.nan
+    told = "stood still from observation 301 to 400; in the reference for at most 2 rows"
+    for still, expected in ((2, [told]), (20, [])):
+        seen = Seen(Known("x", "number", Share(9, 600), None, (-9.0, 9.0), still=still, stretches=600 // still))
+        for start in range(0, len(numbers), size):
+            seen.add(Values.of_numbers(numbers[start : start + size]))
+        assert (seen.longest.first, seen.longest.last, seen.longest.size) == (301, 400, 99)
+        assert seen.notes() == expected
+
+
+def test_no_column_is_said_to_stand_still_because_it_is_coarse() -> None:
+    """Of columns with few values, at most one in 10^3, some times what is aimed at; fails falsely once in 10^6."""
+    rng = np.random.default_rng(0)
+    noted, pairs = 0, 2000
+    for i in range(pairs):
+        law = (rng.random(1500) < (0.5, 0.9, 0.98)[i % 3]).astype(float)
+        seen = Seen(standing(Known("x", "number", Share(0, 500), None, (0.0, 1.0)), law[:500]))
+        seen.add(Values.of_numbers(law[500:]))
+        noted += any("stood still" in note for note in seen.notes())
+    assert noted <= stats.binom.isf(1e-6, pairs, 1e-3)
 
 
 def test_the_range_of_a_reference_is_seldom_left_notably() -> None:

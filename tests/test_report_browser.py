@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 import re
 import shutil
 import subprocess
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from reported import Page, reported
+from tocsin import Detector
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 
@@ -48,6 +51,21 @@ def test_it_renders_and_follows_links_into_the_path(folder: Path, tmp_path: Path
     assert complaints(run) == []
     assert re.search(r'<canvas class="main"[^>]*aria-label="Observations 101 to 300"', run.stdout)
     assert "<output>Observations 101 to 300</output>" in run.stdout
+
+
+@in_a_browser
+def test_times_are_told_with_rows(tmp_path: Path) -> None:
+    """By the script as by the rest of the page: to the minute, where times are whole ones."""
+    rng = np.random.default_rng(0)
+    begin = datetime.datetime(2019, 3, 7, 14, 20)
+    rows = [
+        {"time": (begin + datetime.timedelta(minutes=10 * i)).isoformat(), "x": float(rng.normal())} for i in range(400)
+    ]
+    detector = Detector(1e5, window=5, paths=200, seed=0).fit(rows[:200], progress=False)
+    page = detector.report(rows[200:], tmp_path / "r.html")
+    run = browse(f"file://{page}#rows=1-100", tmp_path, "--dump-dom", "--window-size=1280,800")
+    assert complaints(run) == []
+    assert "<output>Observations 1 to 100 (2019-03-08 23:40 to 2019-03-09 16:10)</output>" in run.stdout
 
 
 ACTIONS = """

@@ -16,8 +16,8 @@ import pytest
 from reported import EVIL, REFERENCE, STREAM, Page, embedded, json_lines, reported, rows, table, tocsin, unpacked
 from tocsin import MMD, Detector
 from tocsin._cli import streams
+from tocsin._cli.reading import Block
 from tocsin._cli.report import _rows_about
-from tocsin._data.tables import Table
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 
@@ -35,9 +35,10 @@ def test_a_quiet_stream(tmp_path: Path) -> None:
     before = file.read_bytes()
     result = tocsin("report", file, "-", "-o", tmp_path / "q.html", stdin=json_lines(rows(90, 0, 1)))
     assert result.exit_code == 0, result.output
-    assert "90 observations: 0 alarms" in result.stdout
+    sentence = "Quiet: no alarm in 90 observations, and all columns are as in the reference."
+    assert result.stdout.splitlines() == [sentence, "There is nothing to do.", f"Written to {tmp_path / 'q.html'}."]
     page = Page((tmp_path / "q.html").read_text())
-    assert "Quiet: no alarm in 90 observations." in page.text
+    assert f"{sentence} There is nothing to do." in page.text
     assert "standard input" in page.text
     assert file.read_bytes() == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["calm.tocsin", "q.html"]
@@ -54,7 +55,12 @@ def test_a_stream_that_is_not_as_the_reference_is_not_called_quiet(tmp_path: Pat
     page = Page((tmp_path / "q.html").read_text())
     assert "categories that the reference never had" in page.text
     assert "Nothing unusual" not in page.text
-    assert "No alarm in 90 observations, but 1 of 4 columns is not as in the reference (see Data quality)." in page.text
+    told = (
+        f"No alarm in 90 observations, but {EVIL}&\"' has categories that the reference never had (new; first at "
+        "observation 8)."
+    )
+    assert told in page.text
+    assert told in result.stdout
     assert [found["class"] for found in page.all("section") if found.get("id") == "verdict"] == ["verdict unsure"]
 
 
@@ -66,7 +72,7 @@ def test_an_empty_stream(tmp_path: Path) -> None:
     result = tocsin("report", tmp_path / "d.tocsin", tmp_path / "none.npy", "-o", tmp_path / "r.html")
     assert result.exit_code == 0, result.output
     text = Page((tmp_path / "r.html").read_text()).text
-    assert "Quiet: no alarm in 0 observations." in text
+    assert "There was nothing to watch: the stream has no observations." in text
     assert "There are no observations to draw" in text
 
 
@@ -115,12 +121,12 @@ def test_a_bad_row_leaves_no_page(folder: Path, tmp_path: Path) -> None:
 def test_ctrl_c_ends_the_watch_with_a_page(folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what was seen until then, and it says so."""
 
-    def blocks(*_: object) -> Iterator[Table]:
-        yield table(STREAM[:100])
+    def blocks(*_: object) -> Iterator[Block]:
+        yield Block(table(STREAM[:100]), range(100))
         os.kill(os.getpid(), signal.SIGINT)
-        yield table(STREAM[100:])
+        yield Block(table(STREAM[100:]), range(100, len(STREAM)))
 
-    monkeypatch.setattr(streams, "blocks", blocks)
+    monkeypatch.setattr(streams, "blocks_beside", blocks)
     result = tocsin("report", folder / "pump.tocsin", folder / "stream.jsonl", "-o", tmp_path / "r.html")
     assert result.exit_code in (0, 1), result.output
     assert "Stopped after 100 observations" in result.stdout

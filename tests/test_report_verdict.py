@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from tocsin._explain.result import Began
 from tocsin._report import gathering
-from tocsin._report.words import HARDLY, SELDOM, verdict
+from tocsin._report.quality import Finding
+from tocsin._report.verdict import HARDLY, SELDOM, verdict
 
 
 def seen_alarms(
@@ -20,23 +22,44 @@ def seen_alarms(
     rarest: float = 0.0,
     interval: Any = None,
     mode: str = "steady",
-    columns: tuple[list[str], ...] = (),
+    columns: tuple[list[Finding], ...] = (),
+    beyond: tuple[str, ...] = (),
+    wandering: tuple[str, ...] | None = None,
 ) -> Any:
-    """What a verdict looks at, with alarms at these tests, and columns of which this is told."""
-    calibration = SimpleNamespace(mode=mode, nominal=1000.0, ert=1000.0, interval=lambda: interval, rehearsal=None)
+    """What a verdict looks at, with alarms at these tests, and columns of which this is told.
+
+    beyond: columns that had left the reference at the last alarm.  wandering: those whose levels move on in it.
+    """
+    rehearsal = None if wandering is None else SimpleNamespace(wandering=wandering)
+    calibration = SimpleNamespace(mode=mode, nominal=1000.0, ert=1000.0, interval=lambda: interval, rehearsal=rehearsal)
     close = sum(second - first <= 1000 / gathering.SERIES for first, second in pairwise(rang))
+    quality = {
+        f"c{i}": SimpleNamespace(known=SimpleNamespace(name=f"c{i}"), findings=lambda own=own: own)
+        for i, own in enumerate(columns)
+    }
+    series = []
+    if rang:
+        why = SimpleNamespace(
+            began=Began(rang[-1] - 5, rang[-1] - 9, rang[-1] - 2, 0.9), changed=(), columns=("a", "b"), beyond=beyond,
+            where=f"observation {rang[-1]:,}",
+        )  # fmt: skip
+        series = [gathering.Series(rang[-1], rang[-1], count=1, alarms=[SimpleNamespace(explanation=why)])]  # type: ignore[list-item]
     return SimpleNamespace(
-        detector=SimpleNamespace(calibration_=calibration), rows=tests, tests=tests, alarms=len(rang), close=close,
-        rarest=rarest, rarest_row=rang[-1] if rang else 0,
-        quality=SimpleNamespace(columns={str(i): SimpleNamespace(findings=lambda own=own: own) for i, own in
-                                         enumerate(columns)}),
+        detector=SimpleNamespace(calibration_=calibration, windows_=(25,)), rows=tests, tests=tests, alarms=len(rang),
+        close=close, rarest=rarest, rarest_row=rang[-1] if rang else 0, rarest_when=None, series=series,
+        quality=SimpleNamespace(columns=quality),
     )  # fmt: skip
+
+
+EMPTY, FAR, GAPS = Finding("empty", "c0 is empty", 0), Finding("far", "c1 is far", 5), Finding("gaps", "c2 has gaps", 2)
 
 
 @pytest.mark.parametrize(
     ("seen", "level", "words"),
     [
         (seen_alarms([], 5000), "quiet", "Quiet: no alarm in 5,000 observations."),
+        (seen_alarms([], 5000, columns=([], [])), "quiet",
+         "Quiet: no alarm in 5,000 observations, and all columns are as in the reference."),
         (seen_alarms([500], 5000, 1500), "unsure",
          "It rang once in 5,000 observations, which chance alone can explain."),
         (seen_alarms([*range(9, 3000, 99)], 5000, 1500), "rang",
@@ -46,24 +69,59 @@ def seen_alarms(
          "It rang 4 times in 5,000 observations: hardly by chance."),
         (seen_alarms([9], 10, 1500, mode="fixed"), "rang", "It rang once in 10 observations."),
         (seen_alarms([], 10, mode="fixed"), "quiet", "Quiet: no alarm in 10 observations."),
-        (seen_alarms([], 0), "quiet", "Quiet: no alarm in 0 observations."),
+        (seen_alarms([], 0), "unsure", "There was nothing to watch: the stream has no observations."),
         (seen_alarms([1], 1, 1500), "rang", "It rang once in 1 observation: hardly by chance."),
         (seen_alarms([500], 5000, 3e5), "unsure",
          "It rang once in 5,000 observations: chance alone does as much in at most 5% of such streams."),
         (seen_alarms([*range(300, 4900, 300)], 5000, 1500, interval=(450.0, 2200.0)), "unsure",
          "It rang 16 times in 5,000 observations: hardly by chance if the true run time is 1,000, but it may be "
          "shorter."),
-        (seen_alarms([], 5000, columns=(["empty in the stream"], [])), "unsure",
-         "No alarm in 5,000 observations, but 1 of 2 columns is not as in the reference (see Data quality)."),
-        (seen_alarms([], 5000, columns=(["a"], ["b"]), mode="fixed"), "unsure",
-         "No alarm in 5,000 observations, but 2 of 2 columns are not as in the reference (see Data quality)."),
-        (seen_alarms([], 5000, columns=([], [])), "quiet", "Quiet: no alarm in 5,000 observations."),
+        (seen_alarms([], 5000, columns=([EMPTY], [])), "unsure", "No alarm in 5,000 observations, but c0 is empty."),
+        (seen_alarms([], 5000, columns=([], [FAR], [GAPS]), mode="fixed"), "unsure",
+         "No alarm in 5,000 observations, but c2 has gaps and 1 more column is not as in the reference."),
+        (seen_alarms([500], 5000, 1500, columns=([EMPTY], [FAR], [GAPS])), "unsure",
+         "It rang once in 5,000 observations. Chance alone can explain that, but c0 is empty and 2 more columns are "
+         "not as in the reference."),
+        (seen_alarms([500], 5000, 1500, columns=([], [FAR]), beyond=("c1",)), "unsure",
+         "It rang once in 5,000 observations. Chance alone can explain that, but c1 had left all that the reference "
+         "has when it rang."),
+        (seen_alarms([500], 5000, 1500, columns=([], []), beyond=("c1",), wandering=("c1",)), "unsure",
+         "It rang once in 5,000 observations, which chance alone can explain."),
     ],
 )  # fmt: skip
 def test_verdicts(seen: Any, level: str, words: str) -> None:
     """By the number of alarms, by how close they are, and by how rare."""
     said = verdict(seen)
     assert (said.level, said.sentence) == (level, words)
+    # What to do next is said always, and never that nothing is to be done where something is told.
+    assert said.next
+    assert (said.next == "There is nothing to do.") == (level == "quiet")
+
+
+def test_what_to_do_next() -> None:
+    """Where to look, and which columns to check; the alarm, and not the table of data, says where a change is."""
+    sure = verdict(seen_alarms([500], 5000, 1e8, columns=([EMPTY], [], [GAPS]))).next
+    assert sure == (
+        "Look at the alarm at observation 500: the change began at about observation 495, in no single column. "
+        "Besides, c0 is empty and 1 more column is not as in the reference."
+    )
+    unsure = verdict(seen_alarms([100, 500], 5000, 1500, columns=([EMPTY], [], [GAPS]))).next
+    assert unsure == (
+        "Look first at the alarm at observation 500: if there was a change, it began at about observation 495, in no "
+        "single column. Check how c0 and c2 are measured and recorded (see Data quality); if they are to stay so, fit "
+        "again with such rows in the reference."
+    )
+    alone = verdict(seen_alarms([500], 5000, 1500, columns=([],), beyond=("c0",))).next
+    assert "Data quality" not in alone
+
+
+def test_a_stream_that_ends_before_the_first_test_is_not_quiet() -> None:
+    """Nothing is known of it."""
+    seen = seen_alarms([], 0)
+    seen.rows = 12
+    said = verdict(seen)
+    assert (said.level, said.sentence) == ("unsure", "Nothing was tested: the stream ended after 12 observations.")
+    assert "of 25 observations" in said.next
 
 
 def test_an_interval_is_given_the_benefit_of_the_doubt() -> None:
@@ -85,9 +143,8 @@ def test_what_is_told_agrees_with_the_verdict() -> None:
         f"the lower end of its interval, chance alone gives 16 or more with a probability of {many:.0%} and evidence "
         f"as strong as that with {rare:.0%}."
     )
-    close = verdict(seen_alarms([1000, 1010, 1020, 1030], 5000, 1500, columns=(["empty in the stream"],))).more
+    close = verdict(seen_alarms([1000, 1010, 1020, 1030], 5000, 1500, columns=([EMPTY],))).more
     assert "Chance alone gives 4 or more with a probability of 74%, 3 within 50 observations of the one before" in close
-    assert close.endswith("Besides, 1 of 1 column is not as in the reference (see Data quality).")
 
 
 def test_chance_is_seldom_taken_for_a_change() -> None:

@@ -64,7 +64,7 @@ def test_nothing_is_called_for_nothing() -> None:
         (lambda batch: batch[:, :0], "nothing to compare"),
         (lambda batch: batch.astype(str), "encode them as numbers"),
         (lambda batch: [[1.0]] * 59 + [[1.0, 2.0]], "differ in shape"),
-        (lambda batch: np.where(batch == ROWS[3, 1], np.nan, batch), "nan in row 3, column 1"),
+        (lambda batch: np.where(batch == ROWS[3, 1], np.nan, batch), "nan in row 4, column 2"),
     ],
 )
 def test_what_a_function_may_not_give(function: Any, message: str) -> None:

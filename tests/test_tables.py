@@ -185,8 +185,8 @@ class _Odd:
         (lambda: pandas.DataFrame({"x": pandas.period_range("2024", "2026", freq="Y")}), "'x' holds a Period"),
         (lambda: [{"x": 10**400}], r"'x' holds a number of more than 300 digits, '10000.*'\.\.\.; .*logarithm"),
         (lambda: [{"x": 10**5000}], r"'x' holds a number of more than 300 digits, one that cannot be shown.*logarithm"),
-        (lambda: [{"x": 1}, 5], "Row 1 is a int such as '5', and other rows are of type dict.* Mend the row"),
-        (lambda: [{"x": 1}, None], "Row 1 is a NoneType"),
+        (lambda: [{"x": 1}, 5], "Row 2 .* is a int such as '5', and other rows are of type dict.* Mend the row"),
+        (lambda: [{"x": 1}, None], "Row 2 .* is a NoneType"),
     ],
 )
 def test_frames_that_are_refused(data: Callable[[], Any], message: str) -> None:
@@ -212,5 +212,5 @@ def test_records_that_lack_names() -> None:
     stream = as_table([{"y": "a"}, {"y": "b"}], expected={"x": True, "y": False})
     assert stream is not None
     assert stream.columns["x"].holds == "nothing"
-    with pytest.raises(InputError, match=r"Row 1 lacks 'y', and has 'z' besides; .*missing, say so by None"):
+    with pytest.raises(InputError, match=r"Row 2 .* lacks 'y', and has 'z' besides; .*missing, say so by None"):
         as_table([{"x": 1, "y": "a"}, {"x": 1, "z": 2}], expected={"x": True, "y": False})

@@ -245,9 +245,12 @@ REFERENCES: list[tuple[Any, str]] = [
     ([None] * 60, r"holds NoneType values such as 'None', not numbers"),
     ([[1.0], [2.0, 3.0]] * 30, r"holds list values such as '\[1\.0\]', not numbers"),
     (ROWS * 1j, r"The reference holds .*not numbers"),
-    (everywhere(np.nan), r"The reference holds nan in row 3, column 1; every value must be finite.*Drop or fill"),
-    (everywhere(np.inf), r"The reference holds inf in row 3, column 1"),
-    (np.full((60, 2), np.nan), r"holds nan in row 0, column 0 \(and 119 more\)"),
+    (
+        everywhere(np.nan),
+        r"The reference holds nan in row 4, column 2 .index 3, 1.; every value must be finite.*Drop or fill",
+    ),
+    (everywhere(np.inf), r"The reference holds inf in row 4, column 2 \(index 3, 1\)"),
+    (np.full((60, 2), np.nan), r"holds nan in row 1, column 1 .* \(and 119 more\)"),
     (ROWS[:1], r"A reference of 1 point is too small for a window of 5"),
     (ROWS[:11], r"A reference of 11 points is too small for a window of 5: at least 12 are needed.*Collect more"),
     (np.ones((60, 2)), r"All reference points are equal, so no kernel width.*give Gaussian\(width=\.\.\.\)"),
@@ -271,8 +274,8 @@ def test_too_large_for_a_kernel_function(monkeypatch: pytest.MonkeyPatch) -> Non
 # Observations
 
 OBSERVATIONS: list[tuple[Any, str]] = [
-    ([1.0, np.nan], r"The observation holds nan in column 1; every value must be finite"),
-    ([-np.inf, 1.0], r"The observation holds -inf in column 0"),
+    ([1.0, np.nan], r"The observation holds nan in column 2 .index 1.; every value must be finite"),
+    ([-np.inf, 1.0], r"The observation holds -inf in column 1 .index 0."),
     ([1.0], r"The observation has shape \(1,\); the reference has 2 columns"),
     ([1.0, 2.0, 3.0], r"shape \(3,\); the reference has 2 columns"),
     (3.0, r"shape \(1,\); the reference has 2 columns"),
@@ -293,7 +296,7 @@ def test_observations(x: Any, message: str) -> None:
 
 
 BLOCKS: list[tuple[Any, str]] = [
-    (np.vstack([ROWS[:4], [1.0, np.nan]]), r"The block holds nan in row 4, column 1"),
+    (np.vstack([ROWS[:4], [1.0, np.nan]]), r"The block holds nan in row 5, column 2"),
     (ROWS[:, :1], r"The block has 1 column; the reference has 2"),
     (np.ones((4, 3)), r"The block has 3 columns; the reference has 2"),
     ([1.0, 2.0], r"update_many takes rows of 2 numbers, and got an array of shape \(2,\); .* use update"),

@@ -373,7 +373,7 @@ def test_from_now_on_after_a_place_is_lost(file: Path, log: Path, monkeypatch: p
     log.write_text(csv(STREAM[50:55]))
     result = tocsin("watch", file, log, "-f", "--save-state", "--from-now")
     assert result.exit_code == 0
-    assert "is no longer the file that was watched up to row 40" in result.stderr
+    assert "is no longer the file that was watched up to observation 40" in result.stderr
     assert "and what is there now is left out (--from-now)." in result.stderr
     assert "Give" not in result.stderr
     append(log, csv(STREAM[55:57], header=""))

@@ -133,7 +133,7 @@ def test_bad_rows_are_left_out(file: Path, tmp_path: Path, source: str, kept: bo
     assert result.stderr.count("tocsin: ") == 1
     if not kept:
         assert result.stderr.startswith("tocsin: A row is left out, and so will others be (--bad-rows skip): ")
-        assert f"row 4 (line {numbers[0]}) has 3 fields" in result.stderr
+        assert f"line {numbers[0]}, has 3 fields" in result.stderr
         assert not quarantine.exists()
         return
     assert result.stderr == f"tocsin: A row could not be taken in; it is kept in {quarantine}, as others will be.\n"
@@ -216,7 +216,7 @@ def test_a_plain_file_is_stopped_by_a_bad_row(file: Path, stream: Path) -> None:
     """Unless told otherwise."""
     stream.write_text(csv(STREAM[:10]) + "one,2\n")
     plain = tocsin("watch", file, stream)
-    assert (plain.exit_code, "row 11 (line 12)" in plain.stderr) == (2, True)
+    assert (plain.exit_code, "line 12" in plain.stderr) == (2, True)
     assert plain.stderr == tocsin("watch", file, stream, "--bad-rows", "stop").stderr
     assert not file.with_suffix(".bad.jsonl").exists()
 

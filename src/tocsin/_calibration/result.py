@@ -13,6 +13,7 @@ from tocsin._calibration.rehearsal import Rehearsal
 from tocsin._calibration.tail import RateCurve
 from tocsin._calibration.uncertainty import Errors, points_to_halve
 from tocsin._common.errors import Code, InputError, Option
+from tocsin._common.wording import rounded
 from tocsin._compute.arrays import Float64Array, read_only
 
 LEVEL = 0.9
@@ -128,7 +129,8 @@ class Calibration(Thresholds):
         interval = self.interval()
         known = f"Monte Carlo error {self.error:.1%}"
         if interval is not None:
-            known = f"ERT {self.nominal:.4g}, {LEVEL:.0%} interval {interval[0]:.4g}-{interval[1]:.4g}"
+            low, high = map(rounded, interval)
+            known = f"ERT {rounded(self.nominal)}, {LEVEL:.0%} interval {low}-{high}"
         return known if self.rehearsal is None else f"{known}; {self.rehearsal.in_short}"
 
     def __repr__(self) -> str:

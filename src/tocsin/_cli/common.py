@@ -25,6 +25,11 @@ FILE = typer.Argument(metavar="FILE", help="A .tocsin file, made by 'tocsin fit'
 COLUMNS = typer.Option(
     metavar="A,B,...", help="Columns to use, by name, or by number from 1 if they have no names. Default: all."
 )
+KEEP = typer.Option(
+    metavar="A,B,...",
+    help="Columns of STREAM that are shown with alarms and examples, to find a record again by, and need not be "
+    "watched: a serial number, say, or a comment.",
+)
 CLUSTER = typer.Option(
     metavar="ADDRESS",
     help="The address of a Dask scheduler, such as tcp://host:8786, on whose workers to compute. It changes nothing in "

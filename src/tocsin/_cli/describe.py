@@ -18,7 +18,9 @@ from tocsin._detector.detector import Detector
 from tocsin._explain.result import Explanation
 from tocsin._report import describing
 from tocsin._report.describing import (
+    MOST_CHANGED,
     causes,
+    changed,
     channels,
     count,
     method,
@@ -56,8 +58,8 @@ __all__ = [
     "windows",
 ]
 
-MOST_NAMES, MOST_CHANGED = 12, 3
-"""Names of columns shown, and of those that changed."""
+MOST_NAMES = 12
+"""Names of columns shown."""
 
 
 def print_table(out: Console, rows: Sequence[tuple[str, str]]) -> None:
@@ -91,13 +93,6 @@ def columns(detector: Detector) -> str:
     left_out = [name for name in intake.columns.ignored if name != OTHERS] if isinstance(intake, Tabular) else []
     shown = listed(names if len(names) <= MOST_NAMES else [*names[:MOST_NAMES], f"{len(names) - MOST_NAMES} more"])
     return f"{shown}; without {listed(left_out)}" if left_out else shown
-
-
-def changed(explanation: Explanation) -> str:
-    """The columns that are said to have changed, and how; nothing if none is."""
-    names = [f"{called(column.name)}{f' ({column.how})' if column.how else ''}" for column in explanation.changed]
-    more = len(names) - MOST_CHANGED
-    return listed([*names[:MOST_CHANGED], f"{more:,} more"] if more > 0 else names) if names else ""
 
 
 def left(explanation: Explanation) -> str:

@@ -150,8 +150,8 @@ class Followed(Source):
         if file is None:
             if self._waits or not place.whole or folder.own is None or begins_alike(folder.own.path, place):
                 raise lost(
-                    f"{self.name} is no longer the file that was watched up to row {place.rows}, or was cut back, and "
-                    "neither that file nor a copy of it is beside it."
+                    f"{self.name} is no longer the file that was watched up to observation {place.rows:,}, or was cut "
+                    "back, and neither that file nor a copy of it is beside it."
                 )
             return self._open(Path(self.name))
         if not place.offset:

@@ -80,6 +80,9 @@ ALARM = Record(
         "stream": text,
         "timestamp": text,
         "row": Whole(),
+        "line": Maybe(Whole()),
+        "when": Maybe(text),
+        "kept": plain,
         "run_length": Whole(),
         "statistic": ANY_NUMBER,
         "threshold": ANY_NUMBER,
@@ -88,7 +91,7 @@ ALARM = Record(
         "text": text,
         "explanation": plain,
     },
-    optional=frozenset({"explanation"}),
+    optional=frozenset({"explanation", "line", "when", "kept"}),
 )
 """What `Report.alarm` makes. It is told as it is."""
 

@@ -61,14 +61,14 @@ class Rows:
         if not self.before:
             self._place = None  # a place in another file of its name
 
-    def blocks(self, detector: Detector, file: Path, columns: list[str] | None) -> Iterator[Block]:
+    def blocks(self, detector: Detector, file: Path, columns: list[str] | None, keep: list[str]) -> Iterator[Block]:
         """The rows, in blocks as large as may be waited for."""
         one = self.grows or self.stream == reading.STANDARD_INPUT
         size = 1 if one else reading.BLOCK
         # Where bad rows do not end the watch, a quote too many must not take the rest of the file with it.
         lines = one or not self._bad.stops
         for block in streams.marked_blocks(
-            detector, file, self.stream, columns, size, self._source, self._on_bad, line_by_line=lines
+            detector, file, self.stream, columns, keep, size, self._source, self._on_bad, line_by_line=lines
         ):
             done = sum(self._was_taken(mark) for mark in block.marks) if self._skipped else 0
             if done < len(block.table):

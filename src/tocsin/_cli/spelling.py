@@ -25,6 +25,7 @@ FLAGS = {
     "groups": "--groups",
     "guarantee": "--guarantee",
     "interval": "--interval",
+    "keep": "--keep",
     "kinds": "--kinds",
     "mode": "--mode",
     "paths": "--paths",

@@ -8,15 +8,18 @@ from pathlib import Path
 import numpy as np
 
 from tocsin._cli import reading
-from tocsin._cli.reading import Block, Selection
+from tocsin._cli.reading import Aside, Block, Selection
 from tocsin._cli.reading.lines import OnBad, Source
 from tocsin._common.errors import InputError
 from tocsin._common.wording import counted
 from tocsin._data.intake import Intake, Tabular
 from tocsin._data.tables import OTHERS, Table, Values, numbered
 from tocsin._detector.detector import Detector
+from tocsin._report.besides import texts_of
 
 REMEDY = "Choose them with --columns, in the reference's order"
+
+KEEP = f"{REMEDY}, name those that only tell records apart with --keep"
 
 
 def blocks(
@@ -38,29 +41,48 @@ def blocks_for(
         yield _named(own, columns, table)
 
 
+def blocks_beside(
+    detector: Detector, file: Path, stream: str, columns: list[str] | None, keep: list[str], size: int = reading.BLOCK
+) -> Iterator[Block]:
+    """The same for a detector's stream, with what stands beside its rows: times, columns to keep, and texts."""
+    own = detector.intake_
+    selection = _selection(own, f"the reference of {file}", stream, columns, _aside(own, columns, keep))
+    for block in reading.read_beside(stream, selection, size):
+        yield block.holding(_named(own, columns, block.table))
+
+
 def marked_blocks(
     detector: Detector,
     file: Path,
     stream: str,
     columns: list[str] | None,
+    keep: list[str],
     size: int,
     source: Source | None,
     on_bad: OnBad,
     *,
     line_by_line: bool,
 ) -> Iterator[Block]:
-    """Rows with where each ends: a mark of the source's, or the number of the row in a file that has no lines."""
-    selection = _selection(detector.intake_, f"the reference of {file}", stream, columns)
+    """Such rows with where each ends: a mark of the source's, or the number of the row in a file that has no lines."""
+    own = detector.intake_
+    selection = _selection(own, f"the reference of {file}", stream, columns, _aside(own, columns, keep))
     found: Iterator[Block]
     if source is None:
         found = reading.read_marked(stream, selection, size, on_bad)
     else:
         found = reading.read_source(source, selection, size, on_bad, line_by_line=line_by_line)
     for block in found:
-        yield Block(_named(detector.intake_, columns, block.table), block.marks, block.lines)
+        yield block.holding(_named(own, columns, block.table))
 
 
-def _selection(own: Intake, called: str, stream: str, columns: list[str] | None) -> Selection:
+def _aside(own: Intake, columns: list[str] | None, keep: list[str]) -> Aside:
+    clocks = own.columns.ignored if isinstance(own, Tabular) else ()
+    return Aside(keep, texts_of(own) if columns is None else [], clocks, columns or own.names)
+
+
+def _selection(
+    own: Intake, called: str, stream: str, columns: list[str] | None, aside: Aside | None = None
+) -> Selection:
     chosen = columns
     if columns is None and isinstance(own, Tabular) and OTHERS in own.columns.ignored:
         chosen = list(own.names)
@@ -77,9 +99,9 @@ def _selection(own: Intake, called: str, stream: str, columns: list[str] | None)
                 )
         elif isinstance(own, Tabular):
             empty = Table({name: Values.of_numbers(np.empty(0)) for name in names})
-            own.columns.must_match(empty, reading.source_name(stream), REMEDY)
+            own.columns.must_match(empty, reading.source_name(stream), REMEDY if aside is None else KEEP)
 
-    return Selection(chosen, holds, expects)
+    return Selection(chosen, holds, expects, aside)
 
 
 def _in_order(own: Intake, columns: list[str] | None, names: Sequence[str]) -> bool:

@@ -24,7 +24,9 @@ from tocsin._cli.live import View, by_chance
 from tocsin._cli.outbox import MOST, Outbox
 from tocsin._cli.places import printed
 from tocsin._common.wording import counted, rounded
-from tocsin._explain.result import Explanation
+from tocsin._data.tables import Table
+from tocsin._explain.beside import Beside
+from tocsin._explain.result import Explanation, beside_it
 from tocsin._report.gathering import EXPLAINED_IN_SERIES
 from tocsin._state.outcomes import Outcome, Outcomes
 
@@ -34,8 +36,9 @@ class Report:
     """What was seen of a stream, and everyone who is to know of it.
 
     apart: rows within which an alarm follows the one before in the same series.
-    before: rows of the stream that earlier watches took in.  keep: is called with each alarm in the outbox, before it
-    is told.  last_alarm: its row.  in_series: alarms that followed each other closely, up to that one.
+    before: rows of the stream that earlier watches took in.  beside: what stands beside the latest rows.
+    keep: is called with each alarm in the outbox, before it is told.  last_alarm: its row.
+    in_series: alarms that followed each other closely, up to that one.
     unheard: whether whoever read standard output has left.
     """
 
@@ -52,6 +55,7 @@ class Report:
     outbox: Outbox = field(default_factory=lambda: Outbox(["output"]))
     keep: Callable[[], None] = lambda: None
     before: int = 0
+    beside: Beside = field(default_factory=Beside)
     rows: int = 0
     alarms: int = 0
     last_alarm: int = 0
@@ -60,15 +64,17 @@ class Report:
     _failing: bool = False
     _unwritten: bool = False
 
-    def saw_one(self, outcome: Outcome) -> None:
-        """A row was tested."""
+    def saw_one(self, outcome: Outcome, aside: Table | None = None) -> None:
+        """A row was tested; aside: what stands beside it."""
         self.rows += 1
+        self.beside.add(aside, 1)
         if self.view is not None:
             self.view.saw_one(outcome.statistic, outcome.threshold)
 
-    def saw(self, outcomes: Outcomes) -> None:
+    def saw(self, outcomes: Outcomes, aside: Table | None = None) -> None:
         """Rows were tested."""
         self.rows += len(outcomes)
+        self.beside.add(aside, len(outcomes))
         if self.view is not None:
             self.view.saw(outcomes.statistic, outcomes.threshold)
 
@@ -77,19 +83,22 @@ class Report:
         """The latest row's number in its stream."""
         return self.before + self.rows
 
-    def alarm(self, outcome: Outcome, run: int, explain: Callable[[], Explanation]) -> None:
-        """The latest row rang; run: how many runs came before."""
+    def alarm(self, outcome: Outcome, run: int, explain: Callable[[], Explanation], line: int = 0) -> None:
+        """The latest row rang; run: how many runs came before.  line: where the row is in its file."""
         row = self.row
+        when, kept = self.beside.when(row), self.beside.kept(row)
         close = self.alarms > 0 and row - self.last_alarm <= self.apart
         self.alarms += 1
         self.last_alarm, self.in_series = row, self.in_series + 1 if close else 1
         before = row - outcome.time  # of this stream, when the run began
-        explanation = explain().moved_on(before) if self._explains else None
+        explanation = explain().moved_on(before).found_by(self.beside) if self._explains else None
         now = datetime.now().astimezone()
         values = f"statistic {outcome.statistic:.5g} > threshold {outcome.threshold:.5g} ({outcome.channel})"
         rarity = "how rare that is by chance is not known"
         if math.isfinite(outcome.rarity):
             rarity = f"by chance once in {rounded(outcome.rarity)} observations"
+        beside = "".join(beside_it(when, kept))
+        found = f" ({beside.removeprefix(', ')})" if beside else ""
         own = f"{self.stream} {run} {outcome.time} {outcome.statistic!r} {outcome.threshold!r}"
         facts = {
             "event": "alarm",
@@ -98,18 +107,21 @@ class Report:
             "stream": self.stream,
             "timestamp": now.isoformat(timespec="milliseconds"),
             "row": row,
+            "line": line or None,
+            "when": when,
+            "kept": kept,
             **describe.alarm_facts(outcome),
-            "text": f"{self.detector} rang at observation {row} of {self.stream}: {values}; {rarity}",
+            "text": f"{self.detector} rang at observation {row:,} of {self.stream}{found}: {values}; {rarity}",
             **({} if explanation is None else {"explanation": _facts(explanation)}),
         }
         if self.view is None:
-            lines = [_ringing(f"at observation {row}: run length {outcome.time}, {values}; {rarity}")]
+            lines = [_ringing(f"at observation {row:,}{beside}: run length {outcome.time:,}, {values}; {rarity}")]
             if explanation is not None and not self.as_json and not self.quiet:
                 lines.append(Text(f"  {self._why(explanation, before)}"))
         else:
             why = None if explanation is None else str(explanation)
-            self.view.rang(f"observation {row:,}, {rarity}: {values}", why)
-            lines = [_ringing(f"{now:%H:%M:%S} observation {row:,}, {rarity} ({outcome.channel})")]
+            self.view.rang(f"observation {row:,}{beside}, {rarity}: {values}", why)
+            lines = [_ringing(f"{now:%H:%M:%S} observation {row:,}{beside}, {rarity} ({outcome.channel})")]
         room = not self.outbox.pushed_out
         self.outbox.add(facts)
         if room and self.outbox.pushed_out:

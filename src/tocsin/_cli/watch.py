@@ -24,7 +24,10 @@ from tocsin._cli.stopping import Stopper, stopper
 from tocsin._cli.telling import Report
 from tocsin._common.errors import InputError, TocsinError
 from tocsin._detector.detector import Detector
+from tocsin._explain.beside import Beside
+from tocsin._report.besides import texts_of
 from tocsin._report.gathering import apart
+from tocsin._state.run import RECENT_WINDOWS
 
 RANG = 1
 """Exit status when there was an alarm."""
@@ -94,6 +97,7 @@ def command(
     file: Annotated[Path, common.FILE],
     stream: Annotated[str, Stream],
     columns: Annotated[str | None, common.COLUMNS] = None,
+    keep: Annotated[str | None, common.KEEP] = None,
     follow: Annotated[bool, Follow] = False,
     from_now: Annotated[bool, FromNow] = False,
     live: Annotated[bool | None, Live] = None,
@@ -139,11 +143,14 @@ def command(
       sensor | tocsin watch machine.tocsin - --json
       tocsin watch machine.tocsin log.csv -f --from-now --save-every 1000
 
-    Alarms can be kept (--alarms) and can set something off (--on-alarm). Each is a JSON object with id, timestamp, row
-    (the observation's number in this stream, from 1; times in the explanation count likewise), run_length, statistic,
-    threshold, rarity, channel, text (a line to read), detector and stream, and the explanation. A webhook gets it as
-    its body, a command on standard input; numbers and texts in it are also variables: TOCSIN_ROW, TOCSIN_TEXT and so
-    on.
+    Observations are counted from 1, as they are taken in: headers, blank lines and bad rows are none. Where the stream
+    has a column of times, even one that is not watched, alarms are told with it; --keep adds other columns.
+
+    Alarms can be kept (--alarms) and can set something off (--on-alarm). Each is a JSON object with id, timestamp (when
+    it was told), row (the observation's number; times in the explanation count likewise), line (where it is in the
+    file, as editors count), when (its time in the data), kept (columns of --keep), run_length, statistic, threshold,
+    rarity, channel, text (a line to read), detector and stream, and the explanation. A webhook gets it as its body, a
+    command on standard input; numbers and texts in it are also variables: TOCSIN_ROW, TOCSIN_TEXT and so on.
 
     \b
       tocsin watch machine.tocsin log.csv -f --alarms alarms.jsonl
@@ -177,6 +184,13 @@ def command(
         rows = Rows(stream, place, bad, report.tell, follow=follow, from_now=from_now)
         at_the_end.callback(rows.close)
         report.before = rows.before
+        kept_columns = common.names(keep) or []
+        report.beside = Beside(
+            kept_columns,
+            [] if columns else texts_of(detector.intake_),
+            most=RECENT_WINDOWS * detector.windows_[-1],
+            before=rows.before,
+        )
         if alarms is not None:
             report.log = Ledger(alarms, "--alarms", once=saves)
             at_the_end.callback(report.log.close)
@@ -192,8 +206,10 @@ def command(
             report.keep = keeper.try_to_keep
             keeper.try_to_keep()
         if report.before:
-            report.tell(f"tocsin: {source} was watched up to row {report.before:,}; what comes after is watched now.")
-        blocks = rows.blocks(detector, file, common.names(columns))
+            report.tell(
+                f"tocsin: {source} was watched up to observation {report.before:,}; what comes after is watched now."
+            )
+        blocks = rows.blocks(detector, file, common.names(columns), kept_columns)
         try:
             with view or nullcontext() as report.view:
                 report.tell_what_waits()
@@ -229,11 +245,11 @@ def _take_in(detector: Detector, block: Block, report: Report, rows: Rows, bad: 
     while position < len(table):
         try:
             if len(table) == 1:
-                report.saw_one(detector.update(table))  # several times as fast for a single row
+                report.saw_one(detector.update(table), block.aside)  # several times as fast for a single row
                 position = 1
             else:
                 outcomes = detector.update_until_alarm(table[position:])
-                report.saw(outcomes)
+                report.saw(outcomes, block.aside[position : position + len(outcomes)])
                 position += len(outcomes)
         except InputError as error:
             position = _one_by_one(detector, block, position, error, report, rows, bad)
@@ -241,7 +257,7 @@ def _take_in(detector: Detector, block: Block, report: Report, rows: Rows, bad: 
             bad.good()
         rows.mark = block.marks[position - 1]
         if detector.alarm is not None:
-            report.alarm(detector.alarm, detector.run, detector.explain)
+            report.alarm(detector.alarm, detector.run, detector.explain, block.number(position - 1))
             if once:
                 return
             detector.reset()
@@ -253,7 +269,7 @@ def _one_by_one(
     """Rows up to the one that the detector refuses, or to an alarm; how many of the block are done then."""
     while position < len(block.table):
         try:
-            report.saw_one(detector.update(block.table[position : position + 1]))
+            report.saw_one(detector.update(block.table[position : position + 1]), block.aside[position : position + 1])
         except InputError as own:
             bad(BadRow(*block.line(position), own, block.marks[position]))
             return position + 1

@@ -70,3 +70,14 @@ def few(number: float) -> str:
     ('0.16', '12,346')
     """
     return f"{number:.2g}" if number < 10 else f"{number:,.0f}"
+
+
+def share(part: float) -> str:
+    """In percent, with a digit more if it is small.
+
+    >>> share(0.5), share(0.012), share(0.00001), share(0.0)
+    ('50%', '1.2%', '<0.1%', '0%')
+    """
+    if 0 < part < 0.001:
+        return "<0.1%"
+    return f"{part:.1%}" if 0 < part < 0.1 else f"{part:.0%}"

@@ -377,7 +377,9 @@ def _finite(array: Float64Array, what: str) -> Float64Array:
     bad = np.argwhere(~np.isfinite(array))
     if len(bad):
         row, column = bad[0]
-        place = f"row {row}, column {column}" if len(array) > 1 else f"column {column}"
+        place = f"row {row + 1}, column {column + 1} (index {row}, {column})"
+        if len(array) == 1:
+            place = f"column {column + 1} (index {column})"
         more = f" (and {len(bad) - 1} more)" if len(bad) > 1 else ""
         raise InputError(
             f"{what} holds {array[row, column]} in {place}{more}; every value must be finite, since one that is not "

@@ -321,11 +321,14 @@ class Detector(Watcher[Calibration]):
         path: str | os.PathLike[str],
         *,
         title: str | None = None,
+        keep: Sequence[str] = (),
         progress: bool | None = None,
     ) -> Path:
         """Watch a stream, and write what was seen as one page for a browser; returns its path.
 
         The page is that of `tocsin report`: the verdict, the promise, the path, every alarm explained, data quality.
+        Observations are counted from 1. If the stream has a column of times, or an index of them in pandas, whether
+        that is watched or not, alarms, onsets and axes are told with it.
         The stream goes on from where the detector is, a new run begins after each alarm, and the detector itself stays
         where it is. Trouble leaves no page, and one that was there before as it was.
 
@@ -337,12 +340,15 @@ class Detector(Watcher[Calibration]):
             The .html file to write.
         title
             What the page is called. Default: the name of the file.
+        keep
+            Names of columns that are shown with alarms and examples, to find a record again by. They need not be
+            watched.
         progress
             Whether to show a progress bar on standard error; by default, on a terminal when it takes long.
         """
         from tocsin._report.writing import report
 
-        return report(self, stream, Path(path), title, progress)
+        return report(self, stream, Path(path), title, progress, keep)
 
     def _begin(self, fitted: Fitted[Calibration], before: Run | None) -> Run:
         if fitted.start == "cold":

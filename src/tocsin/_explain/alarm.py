@@ -88,6 +88,7 @@ class Alarm:
             rate=RATE,
             recent=self._examples(self.recent, typical.recent, self._time(0)),
             missed=self._missed(typical.reference),
+            run=self.run.number + 1,
         )
 
     def _heard(self, live: ViewsLive) -> Explanation:
@@ -130,6 +131,7 @@ class Alarm:
             recent=self._examples(self.recent, typical, self._time(0)),
             missed=(),
             beyond=beyond,
+            run=self.run.number + 1,
         )
 
     @cached_property

@@ -6,15 +6,19 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TypedDict
 
 from tocsin._common.wording import called, counted, rounded
+from tocsin._explain.beside import Beside, shortened, time_beside
 from tocsin._state.outcomes import Outcome
 
 MOST_COLUMNS, MOST_EXAMPLES, MOST_VALUES = 8, 3, 6
 """Of what there may be many: columns, examples and values of an example that a text shows."""
+
+SHOWN = 40
+"""Characters of a kept value, or of a text, that a line shows."""
 
 
 @dataclass(frozen=True)
@@ -22,18 +26,31 @@ class Began:
     """When the change began, as the time of the first observation after it.
 
     low, high: an interval that holds the truth with probability `level`.
+    when: what the data's own clock said at each of the three, if they have one.
     """
 
     time: int
     low: int
     high: int
     level: float
+    when: tuple[str, str, str] | None = None
 
     def __str__(self) -> str:
         if self.time < 1:
-            return "before this stream"
+            return self.about
         low, high = max(self.low, 1), max(self.high, 1)
-        return f"at about observation {self.time:,} ({self.level:.0%} interval {low:,} to {high:,})"
+        ends = ""
+        if self.when is not None:
+            when, first, last = self.when
+            ends = f", {time_beside(when, first)} to {time_beside(when, last)}"
+        return f"{self.about} ({self.level:.0%} interval {low:,} to {high:,}{ends})"
+
+    @property
+    def about(self) -> str:
+        """The same without the interval."""
+        if self.time < 1:
+            return "before this stream"
+        return f"at about observation {self.time:,}{'' if self.when is None else f', {self.when[0]}'}"
 
 
 @dataclass(frozen=True)
@@ -66,23 +83,28 @@ class Example:
 
     place: its time in this run, or, of the reference, its row, counted from 1.
     values: by column; none where observations have no columns that can be shown.
+    when: what the data's own clock said, if they have one.  kept: its values in columns that are kept to find it again.
     """
 
     place: int
     values: Mapping[str, str]
+    when: str | None = None
+    kept: Mapping[str, str] = field(default_factory=dict)
 
 
 class ExplanationFacts(TypedDict):
     """An explanation as numbers, strings, lists and dicts only."""
 
     time: int
+    when: str | None
+    kept: dict[str, str]
     statistic: float
     threshold: float
     rarity: float | None
     channel: dict[str, str | float | None] | None
     value: float
     measure: str
-    began: dict[str, float]
+    began: dict[str, float | list[str] | None]
     columns: list[dict[str, object]]
     rate: float
     recent: list[dict[str, object]]
@@ -101,6 +123,8 @@ class Explanation:
     rate: the part of false alarms of which some column is said to have changed.
     recent: observations that are most typical of the change.  missed: reference rows whose like are not seen any more.
     beyond: columns whose values have left all that the reference has.
+    run: which run of the stream times count in, the first being 1; None where they count observations of the stream.
+    when, kept: of the observation that rang, as an `Example` has them.
     """
 
     outcome: Outcome
@@ -112,6 +136,9 @@ class Explanation:
     recent: tuple[Example, ...]
     missed: tuple[Example, ...]
     beyond: tuple[str, ...] = ()
+    run: int | None = 1
+    when: str | None = None
+    kept: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def one_by_one(self) -> bool:
@@ -134,22 +161,50 @@ class Explanation:
             outcome=replace(self.outcome, time=self.outcome.time + by),
             began=replace(began, time=began.time + by, low=began.low + by, high=began.high + by),
             recent=tuple(replace(example, place=example.place + by) for example in self.recent),
+            run=None,
+        )
+
+    def found_by(self, beside: Beside) -> Explanation:
+        """The same with what stands beside the observations of the stream: times, kept columns, and texts."""
+        began, time = self.began, self.outcome.time
+        around = [beside.when(max(place, 1)) for place in (began.time, began.low, began.high)]
+        first, low, high = around if began.time > 0 else (None, None, None)
+        known = None if first is None or low is None or high is None else (first, low, high)
+        return replace(
+            self,
+            began=replace(began, when=known),
+            recent=tuple(
+                replace(
+                    own,
+                    when=beside.when(own.place),
+                    kept=beside.kept(own.place),
+                    values={**own.values, **beside.texts(own.place)},
+                )
+                for own in self.recent
+            ),
+            when=beside.when(time),
+            kept=beside.kept(time),
         )
 
     def to_dict(self) -> ExplanationFacts:
         """Numbers, strings, lists and dicts only."""
         return {
             "time": self.outcome.time,
+            "when": self.when,
+            "kept": dict(self.kept),
             "statistic": self.outcome.statistic,
             "threshold": self.outcome.threshold,
             "rarity": self.outcome.rarity if math.isfinite(self.outcome.rarity) else None,
             "channel": None if self.outcome.channel is None else asdict(self.outcome.channel),
             "value": self.value,
             "measure": self.measure,
-            "began": asdict(self.began),
+            "began": {**asdict(self.began), "when": None if self.began.when is None else list(self.began.when)},
             "columns": [{**asdict(column), "usual": list(column.usual)} for column in self.columns],
             "rate": self.rate,
-            "recent": [{"time": example.place, "values": dict(example.values)} for example in self.recent],
+            "recent": [
+                {"time": own.place, "when": own.when, "kept": dict(own.kept), "values": dict(own.values)}
+                for own in self.recent
+            ],
             "missed": [{"row": example.place, "values": dict(example.values)} for example in self.missed],
             "beyond": list(self.beyond),
         }
@@ -173,9 +228,15 @@ class Explanation:
         if math.isfinite(outcome.rarity):
             rare = f": chance alone gives as much once in {rounded(outcome.rarity)} observations"
         return [
-            f"Alarm at observation {outcome.time:,} ({outcome.channel}){rare}.",
+            f"Alarm at {self.where} ({outcome.channel}){rare}.",
             f"The change began {began}, {ago(outcome.time - began.time)}.",
         ]
+
+    @property
+    def where(self) -> str:
+        """Which observation rang, and how to find it again."""
+        of_run = f" of run {self.run}" if self.run is not None and self.run > 1 else ""
+        return "".join([f"observation {self.outcome.time:,}{of_run}", *beside_it(self.when, self.kept)])
 
     def _columns(self) -> list[str]:
         if not self.columns:
@@ -225,14 +286,25 @@ class Explanation:
             if examples:
                 lines.append(f"{title}:")
                 for example in examples[:MOST_EXAMPLES]:
-                    where = f"{word} {example.place:,}" if example.place > 0 else "before this stream"
+                    where = f"before this {'stream' if self.run is None else 'run'}"
+                    if example.place > 0:
+                        where = "".join([f"{word} {example.place:,}", *beside_it(example.when, example.kept)])
                     lines.append(f"  {where}{self._values(example)}")
         return lines
 
     def _values(self, example: Example) -> str:
         order = [column.name for column in self.columns if column.name in example.values][:MOST_VALUES]
-        shown = ", ".join(f"{called(name)} {example.values[name]}" for name in order)
+        shown = ", ".join(f"{called(name)} {shortened(example.values[name], SHOWN)}" for name in order)
         return f": {shown}{', ...' if len(example.values) > len(order) else ''}" if shown else ""
+
+
+def beside_it(when: str | None, kept: Mapping[str, str]) -> list[str]:
+    """What follows the number of an observation: when it came, and its kept columns.
+
+    >>> "".join(beside_it("2019-03-07 14:20", {"id": "A7"}))
+    ', 2019-03-07 14:20, id A7'
+    """
+    return [*([f", {when}"] if when else []), *(f", {called(name)} {shortened(kept[name], SHOWN)}" for name in kept)]
 
 
 def ago(observations: int) -> str:

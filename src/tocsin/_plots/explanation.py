@@ -61,15 +61,22 @@ def onset_panel(axes: Axes, explanation: Explanation) -> None:
     axes.plot([alarm], [0], "v", color="C1", markersize=7, zorder=3)
     right = began.time > (earliest + alarm) / 2
     axes.annotate(
-        f"began at about {began.time:,} ({began.level:.0%}: {began.low:,} to {began.high:,})",
+        f"began at about {began.time:,}{_at(began.when)} ({began.level:.0%}: {began.low:,} to {began.high:,})",
         (began.time, 0), (0, 7), textcoords="offset points", ha="right" if right else "left", fontsize=7,
     )  # fmt: skip
-    axes.annotate(f"alarm {alarm:,}", (alarm, 0), (0, -14), textcoords="offset points", ha="right", fontsize=7)
+    rang = f"alarm {alarm:,}{_at(explanation.when)}"
+    axes.annotate(rang, (alarm, 0), (0, -14), textcoords="offset points", ha="right", fontsize=7)
     room = max((alarm - earliest) * 0.02, 0.7)
-    axes.set(ylim=(-1, 1), yticks=[], xlim=(earliest - room, alarm + room), xlabel="observation of this run")
+    whose = "the stream" if explanation.run is None else "this run"
+    axes.set(ylim=(-1, 1), yticks=[], xlim=(earliest - room, alarm + room), xlabel=f"observation of {whose}")
     axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value == round(value) else "")
     axes.spines["left"].set_visible(False)
     axes.grid(visible=False)
+
+
+def _at(when: str | tuple[str, ...] | None) -> str:
+    """The data's own time after a number, if there is one."""
+    return "" if not when else f", {when if isinstance(when, str) else when[0]}"
 
 
 def contributions_panel(axes: Axes, explanation: Explanation, *, most: int = MOST_COLUMNS) -> None:
@@ -126,4 +133,4 @@ def _first(explanation: Explanation, most: int) -> tuple[Moved, ...]:
 def _title(explanation: Explanation) -> str:
     outcome = explanation.outcome
     rare = f": by chance once in {rounded(outcome.rarity)} observations" if math.isfinite(outcome.rarity) else ""
-    return f"Alarm at observation {outcome.time:,} ({outcome.channel}){rare}"
+    return f"Alarm at {explanation.where} ({outcome.channel}){rare}"

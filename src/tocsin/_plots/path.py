@@ -10,7 +10,10 @@ import numpy as np
 
 from tocsin._calibration.tail import RateCurve
 from tocsin._common.errors import InputError
+from tocsin._common.wording import counted
 from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._data.tables import Table
+from tocsin._explain.beside import CLOCK, Beside, clock_values
 from tocsin._explain.result import Explanation
 from tocsin._plots import figures
 from tocsin._plots.envelope import envelope
@@ -25,6 +28,9 @@ MOST_BINS = 1500
 MOST_TRIANGLES = 60
 """Alarms up to which each has a mark of its own at its height."""
 
+MOST_TIMES = 5
+"""Numbers of observations that have their times below them."""
+
 CLOSEST = 0.06
 """Part of the axis that is between two ticks, at least."""
 
@@ -38,6 +44,7 @@ def draw_path(
     *,
     explanations: Sequence[Explanation] = (),
     first: int = 1,
+    times: object = None,
     theme: figures.Theme = "light",
 ) -> None:
     """The statistic against its threshold, observation by observation; alarms are marked.
@@ -52,27 +59,60 @@ def draw_path(
         Of alarms among these outcomes: when each change began is shaded.
     first
         The number of the first observation.
+    times
+        When each of them came: datetimes, or strings as ISO 8601 has them, in a list, an array or a column of a frame.
+        They are told below the numbers of observations.
     theme
         'light', or 'dark' for dark pages.
     """
     with figures.figure_file(file, figures.PAGE, 2.6, theme) as drawing:
-        path_panel(drawing.subplots(), outcomes, explanations=explanations, first=first)
+        path_panel(drawing.subplots(), outcomes, explanations=explanations, first=first, times=times)
 
 
-def path_panel(axes: Axes, outcomes: Outcomes, *, explanations: Sequence[Explanation] = (), first: int = 1) -> None:
+def path_panel(
+    axes: Axes,
+    outcomes: Outcomes,
+    *,
+    explanations: Sequence[Explanation] = (),
+    first: int = 1,
+    times: object = None,
+) -> None:
     """The same on axes of yours."""
     if not len(outcomes):
         raise InputError("There are no outcomes to draw; give those of at least one observation.")
+    clock = None if times is None else _clock(times, len(outcomes))
     _shade(axes, outcomes, explanations, first)
     _draw_statistic(axes, outcomes.statistic, first)
     _draw_threshold(axes, outcomes.threshold, first)
     _mark(axes, outcomes, first)
     axes.set(xlabel="observation", ylabel="statistic", xlim=_limits(len(outcomes), first))
     axes.margins(y=0.12)
-    axes.xaxis.set_major_formatter(lambda value, _: f"{value:,.0f}" if value == round(value) else "")
+    if clock is not None:
+        axes.locator_params(axis="x", nbins=MOST_TIMES)  # times are long
+    axes.xaxis.set_major_formatter(lambda value, _: _numbered(value, first, clock))
     if outcomes.curve is not None:
         _rarity_axis(axes, outcomes.curve)
     axes.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, borderaxespad=0.2, handlelength=1.4)
+
+
+def _numbered(value: float, first: int, clock: Beside | None) -> str:
+    """The number of an observation, and below it when that came."""
+    if value != round(value):
+        return ""
+    when = None if clock is None else clock.when(int(value) - first + 1)
+    return f"{value:,.0f}" if when is None else f"{value:,.0f}\n{when}"
+
+
+def _clock(times: object, count: int) -> Beside:
+    """Times of observations, the first being 1."""
+    values = clock_values(times)
+    if len(values) != count:
+        raise InputError(
+            f"There are {counted(len(values), 'time')} for {counted(count, 'outcome')}; each outcome must have one."
+        )
+    clock = Beside(most=count)
+    clock.add(Table({CLOCK: values}), count)
+    return clock
 
 
 def beginnings(outcomes: Outcomes) -> Int64Array:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 
 from tocsin._common.wording import counted, rounded
-from tocsin._explain.result import ago
+from tocsin._explain.beside import time_beside
+from tocsin._explain.result import ago, beside_it
 from tocsin._plots.envelope import envelope
 from tocsin._plots.samples import cut
 from tocsin._report.charts import path_chart
+from tocsin._report.clock import clock_of
 from tocsin._report.explained import LONGEST_NAME, explained
 from tocsin._report.gathering import MOST_EXPLAINED, Alarm, Gathered, Series, apart
 from tocsin._report.html import Markup, join, table, tag
@@ -22,7 +24,7 @@ def alarm_section(seen: Gathered) -> Markup:
     """All of them, series by series."""
     if not seen.alarms:
         return tag("p", "None.", class_="card")
-    told = [series for series in seen.series if series.alarms]
+    explained_ones = [series for series in seen.series if series.alarms]
     rest = [series for series in seen.series if not series.alarms]
     close = count(math.floor(apart(seen.detector)))
     note = (
@@ -34,8 +36,8 @@ def alarm_section(seen: Gathered) -> Markup:
         if seen.alarms > len(seen.series)
         else None
     )
-    overview = _overview(told) if len(told) >= FEWEST_LISTED else None
-    return join(overview, note, *(_series(series) for series in told), _others(rest, seen))
+    overview = _overview(explained_ones) if len(explained_ones) >= FEWEST_LISTED else None
+    return join(overview, note, *(_series(series, seen) for series in explained_ones), _others(rest, seen))
 
 
 def _overview(told: list[Series]) -> Markup:
@@ -44,6 +46,7 @@ def _overview(told: list[Series]) -> Markup:
     for series in sorted(told, key=Series.strength, reverse=True):
         first = series.alarms[0]
         where = f"{series.first:,}" if series.count == 1 else f"{series.first:,} to {series.last:,}"
+        where += _from_to(series)
         why = first.explanation
         changed = [f"{own.name} ({own.how})" if why.one_by_one else own.name for own in why.changed]
         rows.append(
@@ -58,34 +61,47 @@ def _overview(told: list[Series]) -> Markup:
     return tag("section", tag("h3", "Overview, strongest first"), table(head, rows, "overview"), class_="card")
 
 
+def _from_to(series: Series) -> str:
+    """When they rang, after their rows."""
+    first, last = series.when
+    if first is None or last is None:
+        return ""
+    return f", {first}" if series.count == 1 else f" ({first} to {time_beside(first, last)})"
+
+
 def _names(names: list[str]) -> str:
     shown = ", ".join(cut(name, LONGEST_NAME) for name in names[:3])
     return f"{shown} and {len(names) - 3} more" if len(names) > 3 else shown
 
 
-def _series(series: Series) -> Markup:
+def _series(series: Series, seen: Gathered) -> Markup:
     head = more = None
     if series.count > 1:
         left = series.count - len(series.alarms)
         head = tag(
             "p",
-            f"{series.count:,} alarms between observations {series.first:,} and {series.last:,}",
+            f"{series.count:,} alarms between observations {series.first:,} and {series.last:,}{_from_to(series)}",
             class_="series-head",
         )
         more = tag(
             "details",
             tag("summary", f"It rang {times(series.count - 1)} more in this series"),
-            *(_article(alarm) for alarm in series.alarms[1:]),
+            *(_article(alarm, seen) for alarm in series.alarms[1:]),
             tag("p", f"{counted(left, 'alarm')} of this series not explained one by one.") if left else None,
         )
-    return tag("section", head, _article(series.alarms[0]), more, class_="card series")
+    return tag("section", head, _article(series.alarms[0], seen), more, class_="card series")
 
 
 def _others(rest: list[Series], seen: Gathered) -> Markup | None:
     if not rest:
         return None
     rows: list[list[object]] = [
-        [f"{series.first:,}", f"{series.last:,}", f"{series.count:,}", rounded(series.rarity)]
+        [
+            "".join([f"{series.first:,}", *beside_it(series.when[0], {})]),
+            "".join([f"{series.last:,}", *beside_it(series.when[1], {})]),
+            f"{series.count:,}",
+            rounded(series.rarity),
+        ]
         for series in rest[:MOST_LISTED]
     ]
     left, weaker = len(rest) - len(rows), seen.alarms - sum(series.count for series in seen.series)
@@ -100,8 +116,9 @@ def _others(rest: list[Series], seen: Gathered) -> Markup | None:
     )
 
 
-def _article(alarm: Alarm) -> Markup:
-    outcome = alarm.explanation.outcome
+def _article(alarm: Alarm, seen: Gathered) -> Markup:
+    why, outcome = alarm.explanation, alarm.explanation.outcome
+    clock = clock_of(alarm.seconds)
     first = alarm.row - len(alarm.statistic) + 1
     rare = None
     if math.isfinite(outcome.rarity):
@@ -109,7 +126,7 @@ def _article(alarm: Alarm) -> Markup:
     shown = f"#rows={first}-{alarm.row + len(alarm.statistic) // 4}"
     return tag(
         "article",
-        tag("h3", f"Alarm {alarm.number:,} at observation {alarm.row:,} ", rare),
+        tag("h3", f"Alarm {alarm.number:,} at {why.where} ", rare),
         tag(
             "p",
             f"Statistic {outcome.statistic:.4g} over a threshold of {outcome.threshold:.4g} ({outcome.channel}). ",
@@ -124,6 +141,7 @@ def _article(alarm: Alarm) -> Markup:
             spans=spans(alarm),
             height=150,
             label=f"Statistic and threshold from observation {first:,} to the alarm at {alarm.row:,}",
+            when=lambda row: told(seen, clock.at(row - first + 1)),
         ),
         explained(alarm),
         id=f"alarm-{alarm.number}",
@@ -133,9 +151,14 @@ def _article(alarm: Alarm) -> Markup:
 def spans(alarm: Alarm) -> list[tuple[float, float, float]]:
     """When the change began, as rows of the stream."""
     began = alarm.explanation.began
-    return [(alarm.row_of(began.low), alarm.row_of(began.time), alarm.row_of(began.high))]
+    return [(began.low, began.time, began.high)]
+
+
+def told(seen: Gathered, seconds: float | None) -> str | None:
+    """A time in words, if it is known."""
+    return None if seconds is None else seen.beside.shown(seconds)
 
 
 def _began(alarm: Alarm) -> Markup:
-    began = alarm.explanation.moved_on(alarm.row - alarm.explanation.outcome.time).began
+    began = alarm.explanation.began
     return join("The change began ", tag("b", str(began)), f", {ago(alarm.row - began.time)}. ")

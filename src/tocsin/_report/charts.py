@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from tocsin._compute.arrays import Float64Array
+from tocsin._explain.beside import time_beside
 from tocsin._plots.envelope import Envelope
 from tocsin._plots.samples import Bars, Histogram, cut
 from tocsin._report.html import Markup, join, table, tag
@@ -15,8 +16,11 @@ from tocsin._report.html import Markup, join, table, tag
 SIDE = 1000
 """Units of a plot's width and height; it is stretched to its place."""
 
-ROOM, FOOT = 0.06, 22
-"""Part of a plot's height that is left free above and below, and pixels below it for its labels."""
+ROOM, FOOT, SECOND_LINE = 0.06, 22, 15
+"""Part of a plot's height that is left free above and below, pixels below it for its labels, and for times below."""
+
+When = Callable[[float], str | None]
+"""When a row came, in words; None where that is not known."""
 
 MOST_TRIANGLES = 60
 """Alarms up to which each has a triangle."""
@@ -31,10 +35,12 @@ def path_chart(
     spans: Sequence[tuple[float, float, float]],
     height: int,
     label: str,
+    when: When | None = None,
 ) -> Markup:
     """The statistic against its threshold.
 
     first: the row of the first value.  marks: rows that rang.  spans: when changes began, as low, estimate and high.
+    when: when a row came, in words.
     """
     last = first + statistic.count - 1
     values = np.concatenate([statistic.low, statistic.high, threshold.low, threshold.high])
@@ -50,6 +56,9 @@ def path_chart(
         return 100 * (high - value) / (high - low)
 
     marked = [row for row in marks if first <= row <= last]
+    numbered = [tick for tick in ticks(first, last, 4) if tick == round(tick) and first <= tick <= last]
+    times = [] if when is None else _times([when(tick) for tick in numbered])
+    foot = FOOT + (SECOND_LINE if any(times) else 0)
     drawing = _svg(
         height,
         label,
@@ -70,13 +79,22 @@ def path_chart(
             height=height - FOOT,
             overflow="visible",
         ),
+        *(_x_label(across(tick), f"{tick:,.0f}", height - 5) for tick in numbered),
         *(
-            _x_label(across(tick), f"{tick:,.0f}", height - 5)
-            for tick in ticks(first, last, 4)
-            if tick == round(tick) and first <= tick <= last
+            _x_label(across(tick), words, height - FOOT + foot - 5, "when" if 0 < i < len(times) - 1 else None)
+            for i, (tick, words) in enumerate(zip(numbered, times, strict=False))
         ),
+        foot=foot - FOOT,
     )
     return tag("div", drawing, class_="plot")
+
+
+def _times(found: Sequence[str | None]) -> list[str]:
+    """When rows came, dates only where they are others; nothing if any is not known."""
+    known = [words for words in found if words is not None]
+    if len(known) < len(found):
+        return []
+    return [words if i == 0 else time_beside(known[i - 1], words) for i, words in enumerate(known)]
 
 
 def _span(low: float, estimate: float, high: float) -> Markup:
@@ -225,8 +243,8 @@ def ticks(low: float, high: float, about: int) -> list[float]:
     return [float(f"{i * step:.12g}") for i in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-def _svg(height: int, label: str, *content: Markup) -> Markup:
-    return tag("svg", *content, width="100%", height=height, role="img", aria_label=label)
+def _svg(height: int, label: str, *content: Markup, foot: int = 0) -> Markup:
+    return tag("svg", *content, width="100%", height=height + foot, role="img", aria_label=label)
 
 
 def _stretched(*content: Markup) -> Markup:
@@ -239,10 +257,10 @@ def _bar(start: float, end: float, y: int, height: int, name: str) -> Markup:
     return tag("rect", x=_percent(start), width=_percent(max(end - start, 0)), y=y, height=height, class_=name)
 
 
-def _x_label(place: float, words: str, y: int) -> Markup:
+def _x_label(place: float, words: str, y: int, class_: str | None = None) -> Markup:
     anchor = "start" if place < 6 else "end" if place > 94 else "middle"
     place = {"start": max(place, 0.0), "middle": place, "end": min(place, 100.0)}[anchor]
-    return tag("text", words, x=_percent(place), y=y, text_anchor=anchor)
+    return tag("text", words, x=_percent(place), y=y, text_anchor=anchor, class_=class_)
 
 
 def _percent(number: float) -> str:

@@ -6,9 +6,14 @@ from collections.abc import Iterator
 
 from tocsin._calibration.dependence import FEWEST_TOLD, SIGNIFICANT
 from tocsin._calibration.result import LEVEL
-from tocsin._common.wording import counted, listed, rounded
+from tocsin._common.wording import called, counted, listed, rounded, share
 from tocsin._detector.detector import Detector
+from tocsin._explain.result import Explanation, Moved
+from tocsin._explain.words import NEWLY_MISSING
 from tocsin._report import rehearsed
+
+MOST_CHANGED = 3
+"""Columns that changed which a sentence names."""
 
 
 def facts(detector: Detector) -> Iterator[tuple[str, str]]:
@@ -84,8 +89,8 @@ def causes(detector: Detector) -> str | None:
         ("the simulation", errors.simulation),
         ("the extrapolation", errors.tail),
     ]
-    shown = [f"{error:.1%} {what}" for what, error in parts if error > 0]
-    return f"standard errors: {', '.join(shown)}; together {errors.total:.1%}"
+    shown = [f"{share(error)} from {what}" for what, error in parts if error > 0]
+    return f"standard errors: {', '.join(shown)}; together {share(errors.total)}"
 
 
 def windows(detector: Detector) -> str:
@@ -170,6 +175,19 @@ def rehearsal(detector: Detector) -> Iterator[tuple[str, str]]:
 def start(detector: Detector) -> str:
     """What the first observations of a run meet."""
     return detector.start if detector.calibration_.rehearsal is None else rehearsed.silence(detector)
+
+
+def _moved(column: Moved) -> str:
+    if column.name == NEWLY_MISSING:
+        return "values missing where the reference lacks none"
+    return f"{called(column.name)}{f' ({column.how})' if column.how else ''}"
+
+
+def changed(explanation: Explanation) -> str:
+    """The columns that are said to have changed, and how; nothing if none is."""
+    names = [_moved(column) for column in explanation.changed]
+    more = len(names) - MOST_CHANGED
+    return listed([*names[:MOST_CHANGED], f"{more:,} more"] if more > 0 else names) if names else ""
 
 
 def run_time(nominal: float, ert: float) -> str:

@@ -72,11 +72,23 @@ function pathDrawing(data, canvas, whole) {
       pen.fillRect(box.left + box.width, Math.round(above), 4, 1);
     }
     pen.textAlign = "center";
+    let before = "", end = -Infinity;
     for (const tick of ticks(view.from, view.to, Math.max(box.width / 140, 2))) {
       if (tick !== Math.round(tick) || tick < 1) continue;
       const label = numbers.format(tick), half = pen.measureText(label).width / 2;
       const place = Math.min(Math.max(x(tick), half), box.left + box.width + box.right - half);
       pen.fillText(label, place, box.top + box.height + 14);
+      const moment = levels.when(tick), day = moment.slice(0, 10);
+      if (moment) {
+        const words = before === day && moment.length > 10 ? moment.slice(11) : moment;
+        const side = pen.measureText(words).width / 2;
+        const middle = Math.min(Math.max(x(tick), side), box.left + box.width + box.right - side);
+        if (middle - side > end) {
+          pen.fillText(words, middle, box.top + box.height + 29);
+          before = day;
+          end = middle + side + 10;
+        }
+      }
       pen.fillRect(Math.round(x(tick)), box.top + box.height, 1, 4);
     }
   }
@@ -131,7 +143,8 @@ function pathDrawing(data, canvas, whole) {
     // pointed: the row that the pointer is at; null if at none.
     draw(view, pointed) {
       const {pen, width, height} = prepared(canvas), colour = colours(), right = data.levels.length ? 64 : 8;
-      const box = {left: 46, right, top: 10, width: Math.max(width - 46 - right, 1), height: height - 36};
+      const box = {left: 46, right, top: 10, width: Math.max(width - 46 - right, 1)};
+      box.height = height - (data.times ? 51 : 36);
       const level = levels.forRows(view.from, view.to, box.width), bins = levels.bins(level, view.from, view.to);
       const [low, high] = levels.range(level, ...bins);
       const x = row => box.left + (row - view.from) / (view.to - view.from) * box.width;
@@ -160,15 +173,19 @@ function pathDrawing(data, canvas, whole) {
     told(row) {
       const {level} = drawn, i = Math.min(Math.floor((row - 1) / level.each), level.high.length - 1);
       const start = i * level.each + 1, end = Math.min(start + level.each - 1, data.rows);
-      const rows = end > start ? `Observations ${numbers.format(start)} to ${numbers.format(end)}` :
-        `Observation ${numbers.format(start)}`;
+      const came = levels.when(start) && `, ${levels.when(start)}`;
+      const rows = (end > start ? `Observations ${numbers.format(start)} to ${numbers.format(end)}` :
+        `Observation ${numbers.format(start)}`) + came;
       if (isNaN(level.high[i])) return `${rows}: no test yet`;
       const value = (low, high) => low === high ? short(high) : `${short(low)} to ${short(high)}`;
       return `${rows}: statistic ${value(level.low[i], level.high[i])}, ` +
         `threshold ${value(level.bottom[i], level.top[i])}`;
     },
 
-    shown: view => `Observations ${numbers.format(Math.max(Math.ceil(view.from), 1))} to ` +
-      numbers.format(Math.min(Math.floor(view.to), data.rows)),
+    shown(view) {
+      const from = Math.max(Math.ceil(view.from), 1), to = Math.min(Math.floor(view.to), data.rows);
+      const came = levels.when(from) && ` (${levels.when(from)} to ${levels.when(to)})`;
+      return `Observations ${numbers.format(from)} to ${numbers.format(to)}${came}`;
+    },
   };
 }

@@ -110,31 +110,35 @@ def _comparisons(alarm: Alarm) -> Markup | None:
 def _examples(alarm: Alarm) -> Markup:
     why = alarm.explanation
     kinds = (
-        ("Typical of what is new", "Observation", why.recent, True),
-        ("Typical of what is gone", "Reference row", why.missed, False),
+        ("Typical of what is new", "Observation", why.recent),
+        ("Typical of what is gone", "Reference row", why.missed),
     )
     order = [column.name for column in why.columns]
     return join(
         *(
-            join(tag("h4", title), _example_table(word, examples[:MOST_EXAMPLES], order, alarm if own else None))
-            for title, word, examples, own in kinds
+            join(tag("h4", title), _example_table(word, examples[:MOST_EXAMPLES], order))
+            for title, word, examples in kinds
             if examples
         )
     )
 
 
-def _example_table(word: str, examples: tuple[Example, ...], order: list[str], alarm: Alarm | None) -> Markup:
+def _example_table(word: str, examples: tuple[Example, ...], order: list[str]) -> Markup:
+    kept = list(dict.fromkeys(name for example in examples for name in example.kept))
+    timed = ["Time"] if any(example.when for example in examples) else []
     named = {name for example in examples for name in example.values}
     names = [name for name in order if name in named][:MOST_VALUES]
     left = len(named) - len(names)
     rows: list[list[object]] = [
         [
-            tag("td", f"{example.place if alarm is None else alarm.row_of(example.place):,}", class_="number"),
+            tag("td", f"{example.place:,}" if example.place > 0 else "before", class_="number"),
+            *(tag("td", example.when or "", class_="number") for _ in timed),
+            *(tag("td", cut(example.kept.get(name, ""), LONGEST_VALUE), class_="kept") for name in kept),
             *(cut(example.values.get(name, ""), LONGEST_VALUE) for name in names),
         ]
         for example in examples
     ]
     return join(
-        table([word, *(cut(name, LONGEST_NAME) for name in names)], rows, "examples"),
+        table([word, *timed, *(cut(name, LONGEST_NAME) for name in (*kept, *names))], rows, "examples"),
         tag("p", f"{counted(left, 'further column')} not shown.", class_="key") if left > 0 else None,
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -13,11 +14,14 @@ from tocsin._data.representations.batches import count_of, piece_of
 from tocsin._data.tables import Table, Values
 from tocsin._detector.base import promised
 from tocsin._detector.detector import Detector
+from tocsin._explain.beside import Beside
 from tocsin._explain.result import Explanation
 from tocsin._plots.envelope import Envelope
 from tocsin._plots.samples import Bars, Histogram, compared, values_in
+from tocsin._report.clock import Clock
 from tocsin._report.quality import Quality
 from tocsin._state.outcomes import Outcome, Outcomes
+from tocsin._state.run import RECENT_WINDOWS
 from tocsin._statistics.base import choose
 
 MOST_BINS = 1 << 16
@@ -46,7 +50,8 @@ class Alarm:
     """An alarm in a stream, with all that can be said of it.
 
     row, number: its row in the stream, and which alarm it is, both from 1.
-    statistic, threshold: of the rows up to this one.
+    statistic, threshold: of the rows up to this one.  seconds: when these came; NaN where that is not known.
+    explanation: its times count rows of the stream, too.
     samples: of some columns, values in the reference and since the change began.
     """
 
@@ -54,29 +59,29 @@ class Alarm:
     number: int
     statistic: Float64Array
     threshold: Float64Array
+    seconds: Float64Array
     explanation: Explanation
     samples: dict[str, Histogram | Bars]
-
-    def row_of(self, time: int) -> int:
-        """The row of the stream at a time of the run; less than 1 if that was before the stream."""
-        return self.row - self.explanation.outcome.time + time
 
 
 @dataclass(eq=False)
 class Series:
     """Alarms that follow each other closely.
 
-    first, last: their rows.  rarity: of the rarest.  alarms: those that are explained.
+    first, last: their rows.  when: what the data's own clock said at these.  rarity: of the rarest.
+    alarms: those that are explained.
     """
 
     first: int
     last: int
+    when: tuple[str | None, str | None] = (None, None)
     count: int = 0
     rarity: float = 1.0
     alarms: list[Alarm] = field(default_factory=list)
 
-    def add(self, row: int, outcome: Outcome) -> None:
+    def add(self, row: int, outcome: Outcome, when: str | None) -> None:
         """The next alarm."""
+        self.when = self.when[0] if self.count else when, when
         self.last, self.count = row, self.count + 1
         self.rarity = max(self.rarity, outcome.rarity) if math.isfinite(outcome.rarity) else self.rarity
 
@@ -88,25 +93,28 @@ class Series:
 class Gathered:
     """All that a report tells of a stream.
 
+    keep: columns that stand beside those that are watched.  texts: watched columns of texts.
     close: alarms that follow the one before closely.  series: the strongest ones, in order.
     """
 
-    def __init__(self, detector: Detector) -> None:
+    def __init__(self, detector: Detector, keep: Sequence[str] = (), texts: Sequence[str] = ()) -> None:
         if detector.alarm is not None:
             detector.reset()
         self.detector = detector
         self.rows = self.tests = self.alarms = self.close = 0
         self.rarest, self.rarest_row = 0.0, 0
+        self.rarest_when: str | None = None
         self.statistic, self.threshold = Envelope(MOST_BINS), Envelope(MOST_BINS)
+        self.clock, self.beside = Clock(MOST_BINS), Beside(keep, texts, most=RECENT_WINDOWS * detector.windows_[-1])
         self.marks: list[int] = []
         self.series: list[Series] = []
         self.quality = Quality(detector)
         self._latest_series: Series | None = None
-        self._latest = np.empty((2, 0))
+        self._latest = np.empty((3, 0))
         self._reference: dict[str, Values | None] = {}
 
-    def add(self, rows: object) -> None:
-        """Watch the rows that follow; a new run begins after each alarm."""
+    def add(self, rows: object, aside: Table | None = None) -> None:
+        """Watch the rows that follow, and what stands beside them; a new run begins after each alarm."""
         intake = self.detector.intake_
         if isinstance(intake, Tabular) and isinstance(rows, Table):
             intake.columns.must_match(rows)
@@ -114,41 +122,45 @@ class Gathered:
         position, count = 0, count_of(rows)
         while position < count:
             outcomes = self.detector.update_until_alarm(piece_of(rows, position, count))
+            self._saw(outcomes, None if aside is None else aside[position : position + len(outcomes)])
             position += len(outcomes)
-            self._saw(outcomes)
             if self.detector.alarm is not None:
                 self._rang(self.detector.alarm)
                 self.detector.reset()
         if isinstance(rows, Table):
             self.quality.add(rows)
 
-    def _saw(self, outcomes: Outcomes) -> None:
+    def _saw(self, outcomes: Outcomes, aside: Table | None) -> None:
         self.rows += len(outcomes)
+        seconds = self.beside.add(aside, len(outcomes))
+        self.clock.add(seconds)
         self.tests += int(promised(self.detector.calibration_, outcomes).sum())
         self.statistic.add(outcomes.statistic)
         self.threshold.add(outcomes.threshold)
         shown = CLOSE_UP * self.detector.windows_[-1]
-        both = np.array([outcomes.statistic[-shown:], outcomes.threshold[-shown:]])
-        self._latest = np.concatenate([self._latest, both], axis=1)[:, -shown:]
+        all_three = np.array([outcomes.statistic[-shown:], outcomes.threshold[-shown:], seconds[-shown:]])
+        self._latest = np.concatenate([self._latest, all_three], axis=1)[:, -shown:]
 
     def _rang(self, outcome: Outcome) -> None:
         self.alarms += 1
+        when = self.beside.when(self.rows)
         if len(self.marks) < MOST_MARKS:
             self.marks.append(self.rows)
         if outcome.rarity > self.rarest:
-            self.rarest, self.rarest_row = outcome.rarity, self.rows
+            self.rarest, self.rarest_row, self.rarest_when = outcome.rarity, self.rows, when
         series = self._latest_series
         if series is None or self.rows - series.last > apart(self.detector):
             series = self._latest_series = Series(self.rows, self.rows)
         else:
             self.close += 1
-        series.add(self.rows, outcome)
+        series.add(self.rows, outcome, when)
         self._keep(series)
         if self._is_to_be_explained(series):
             explanation = self.detector.explain()
             samples = self._samples(explanation)
-            statistic, threshold = self._latest
-            series.alarms.append(Alarm(self.rows, self.alarms, statistic, threshold, explanation, samples))
+            explanation = explanation.moved_on(self.rows - outcome.time).found_by(self.beside)
+            statistic, threshold, seconds = self._latest
+            series.alarms.append(Alarm(self.rows, self.alarms, statistic, threshold, seconds, explanation, samples))
 
     def _keep(self, series: Series) -> None:
         """Keep the latest series among the others, or leave it out if it is the weakest of too many."""

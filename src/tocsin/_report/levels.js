@@ -7,6 +7,24 @@ function pathLevels(data) {
     return Float32Array.from({length: bytes.length / 4}, (_, i) => view.getFloat32(4 * i, true));
   }
 
+  // When rows came, in seconds since 1970, if that is known: the first of each bin, and in between evenly.
+  function seconds(text) {
+    const bytes = Uint8Array.from(atob(text), letter => letter.charCodeAt(0)), view = new DataView(bytes.buffer);
+    return Float64Array.from({length: bytes.length / 8}, (_, i) => view.getFloat64(8 * i, true));
+  }
+  const times = data.times ? seconds(data.times) : null;
+
+  function when(row) {
+    if (!times) return "";
+    const i = Math.min(Math.max(Math.floor((row - 1) / data.each), 0), times.length - 1);
+    const part = (row - 1) / data.each - i, next = Math.min(i + 1, times.length - 1);
+    const moment = new Date(1000 * (times[i] + part * (times[next] - times[i]))), {step, utc} = data.clock;
+    if (isNaN(moment)) return "";
+    const words = moment.toISOString().replace("T", " ");
+    const length = step >= 86400 ? 10 : step >= 60 ? 16 : step ? 19 : 23;
+    return words.slice(0, length) + (utc && length > 10 ? "Z" : "");
+  }
+
   function halved(values, better) {
     const half = new Float32Array(Math.ceil(values.length / 2));
     for (let i = 0; i < half.length; i++) {
@@ -29,6 +47,8 @@ function pathLevels(data) {
   }
 
   return {
+    when,
+
     // The finest level that shows these rows in at most so many bins.
     forRows: (from, to, bins) => levels.find(level => (to - from) / level.each <= bins) || levels[levels.length - 1],
 

@@ -22,7 +22,7 @@ from tocsin._report.sections import (
     quality_section,
     verdict_section,
 )
-from tocsin._report.words import verdict
+from tocsin._report.verdict import verdict
 
 SCRIPTS = ("levels.js", "drawing.js", "zoom.js")
 

@@ -9,17 +9,18 @@ import math
 import numpy as np
 
 from tocsin._calibration.result import LEVEL
-from tocsin._common.wording import counted, few, rounded
+from tocsin._common.wording import counted, few, rounded, share
 from tocsin._compute.arrays import Float64Array
 from tocsin._plots.path import decades
 from tocsin._plots.samples import cut
-from tocsin._report.alarms import spans
+from tocsin._report.alarms import spans, told
 from tocsin._report.charts import interval, path_chart
 from tocsin._report.describing import rehearsal
 from tocsin._report.gathering import MOST_MARKS, Gathered
 from tocsin._report.html import Markup, data, join, table, tag
-from tocsin._report.quality import Seen
-from tocsin._report.words import Verdict, count, share
+from tocsin._report.quality import CLOSE, Seen
+from tocsin._report.verdict import Verdict
+from tocsin._report.words import count
 
 STATIC_BINS = 800
 """Bins of the path where it cannot be zoomed: on paper, and without scripts."""
@@ -35,15 +36,16 @@ def verdict_section(said: Verdict, seen: Gathered) -> Markup:
     calibration = seen.detector.calibration_
     by_chance = "unknown" if said.expected is None else few(said.expected)
     figures = [
-        ("observations", f"{seen.rows:,}"),
-        ("alarms", f"{seen.alarms:,}"),
+        ("observation" if seen.rows == 1 else "observations", f"{seen.rows:,}"),
+        ("alarm" if seen.alarms == 1 else "alarms", f"{seen.alarms:,}"),
         ("by chance alone", by_chance),
         ("observations per false alarm, promised", count(calibration.ert)),
     ]
     return tag(
         "section",
         tag("p", tag("span", SIGNS[said.level], class_="sign", aria_hidden="true"), said.sentence, class_="sentence"),
-        tag("p", said.more),
+        tag("p", said.next, class_="next"),
+        tag("p", said.more, class_="quiet-text"),
         tag("dl", *(tag("div", tag("dt", name), tag("dd", value)) for name, value in figures), class_="figures"),
         class_=f"verdict {said.level}",
         id="verdict",
@@ -95,6 +97,7 @@ def path_section(seen: Gathered) -> Markup:
         spans=began,
         height=260,
         label=label,
+        when=lambda row: told(seen, seen.clock.at(row)),
     )
     note = f"The first {MOST_MARKS:,} alarms are marked." if seen.alarms > MOST_MARKS else None
     return join(
@@ -113,7 +116,10 @@ def path_section(seen: Gathered) -> Markup:
 
 
 def path_data(seen: Gathered, began: list[tuple[float, float, float]]) -> dict[str, object]:
-    """What the script draws. Arrays hold an entry per bin of `each` rows, float32 in base64."""
+    """What the script draws. Arrays hold an entry per bin of `each` rows, float32 in base64.
+
+    Of times it is the first in each bin, in seconds since 1970, as float64.
+    """
     low = float(np.nanmin([np.inf, *seen.statistic.low]))
     high = float(np.nanmax([-np.inf, *seen.statistic.high, *seen.threshold.high]))
     curve = seen.detector.calibration_.curve
@@ -128,6 +134,7 @@ def path_data(seen: Gathered, began: list[tuple[float, float, float]]) -> dict[s
         "marks": seen.marks,
         "spans": began,
         "levels": [[level, _power(rarity)] for level, rarity in levels],
+        **({"times": _packed(seen.clock.seconds.low, "<f8"), "clock": seen.beside.manner} if seen.clock.goes else {}),
     }
 
 
@@ -136,8 +143,8 @@ def _power(number: float) -> str:
     return f"10{exponent}" if number >= 1e5 else f"{number:,.0f}"
 
 
-def _packed(values: Float64Array) -> str:
-    return base64.b64encode(values.astype("<f4").tobytes()).decode("ascii")
+def _packed(values: Float64Array, kind: str = "<f4") -> str:
+    return base64.b64encode(values.astype(kind).tobytes()).decode("ascii")
 
 
 def quality_section(seen: Gathered) -> Markup:
@@ -146,11 +153,11 @@ def quality_section(seen: Gathered) -> Markup:
     if not columns:
         return tag("p", "Observations have no columns that could be described.")
     noted, rest = [c for c in columns if c.notes()], [c for c in columns if not c.notes()]
-    told = "Nothing unusual." if not noted else f"{counted(len(noted), 'column')} of {len(columns):,} to look at."
+    summary = "Nothing unusual." if not noted else f"{counted(len(noted), 'column')} of {len(columns):,} to look at."
     shown = [*noted, *rest] if len(columns) <= MOST_OPEN else noted
     hidden = [] if len(columns) <= MOST_OPEN else rest
     return join(
-        tag("p", told),
+        tag("p", summary),
         _quality_table(shown) if shown else None,
         tag("details", tag("summary", f"{counted(len(hidden), 'further column')}"), _quality_table(hidden))
         if hidden
@@ -197,7 +204,9 @@ def _range(bounds: tuple[float, float] | None, kind: str) -> str:
         return ""
     if kind == "elapsed":
         return " to ".join(_moment(seconds) for seconds in bounds)
-    return f"{bounds[0]:.4g} to {bounds[1]:.4g}"
+    # Values that a detector remembers in another form are off by rounding: what should be 0 is a little more.
+    size = max(abs(bound) for bound in bounds)
+    return " to ".join(f"{bound if abs(bound) > CLOSE * size else 0.0:.4g}" for bound in bounds)
 
 
 def _moment(seconds: float) -> str:

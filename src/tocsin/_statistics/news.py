@@ -69,7 +69,7 @@ def rows_that_ring(window: int, count: int, ert: float, channels: int) -> int | 
     channels: that share what chance may bring.
 
     >>> rows_that_ring(5, 1000, 500, 4), rows_that_ring(25, 100, 500, 4)
-    (2, 5)
+    (2, 4)
     """
     allowed = SHARE / (ert * channels)
     enough = (rows for rows in range(FEWEST, window + 1) if math.comb(window - 1, rows - 1) / count**rows <= allowed)

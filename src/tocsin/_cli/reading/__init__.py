@@ -7,8 +7,9 @@
     .parquet, .feather   need the extra 'data'
     -                    standard input: CSV or JSON lines, whichever the first line is
 
-Columns without names are called 1, 2, ... Rows are counted from 1; headers and blank lines are not rows. A bad row ends
-the reading with an error that names it. The rows before it have been handed out by then, whatever the size of blocks.
+Columns without names are called 1, 2, ... A message on a row of text names its line, as an editor counts them, and of
+other files the row, the first being 1; observations are counted from 1 by those who take them in. A bad row ends the
+reading with an error that names it. The rows before it have been handed out by then, whatever the size of blocks.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from pathlib import Path
 
 from tocsin._cli.reading import arrays, text
 from tocsin._cli.reading.lines import OnBad, Source, refuse
-from tocsin._cli.reading.selection import BLOCK, Selection
+from tocsin._cli.reading.selection import BLOCK, Aside, Selection
 from tocsin._cli.reading.text import Block
 from tocsin._common.errors import InputError
 from tocsin._data.tables import Table
@@ -28,8 +29,10 @@ __all__ = [
     "GROWING",
     "READERS",
     "STANDARD_INPUT",
+    "Aside",
     "Block",
     "Selection",
+    "read_beside",
     "read_blocks",
     "read_lines",
     "read_marked",
@@ -58,11 +61,14 @@ ANY = Selection()
 
 def read_blocks(path: str, selection: Selection = ANY, size: int = BLOCK) -> Iterator[Table]:
     """The rows of a file, or of standard input for '-', `size` at a time."""
+    return (block.table for block in read_beside(path, selection, size))
+
+
+def read_beside(path: str, selection: Selection, size: int = BLOCK) -> Iterator[Block]:
+    """The same with what stands beside them."""
     if path == STANDARD_INPUT:
-        yield from text.from_standard_input(source_name(path), selection, size)
-        return
-    for block in read_marked(path, selection, size):
-        yield block.table
+        return text.from_standard_input(source_name(path), selection, size)
+    return read_marked(path, selection, size)
 
 
 def read_marked(path: str, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import zipfile
 import zlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -66,13 +66,23 @@ def _of_arrays(
 ) -> Iterator[Block]:
     names = tuple(columns)
     chosen = [names[i] for i in selection.positions(path, names)]
+    besides = _beside(names, selection, [None] * len(names))
     length = len(next(iter(columns.values())))
     size = min(size, max(length, 1))
     pieces = (
-        Table({name: _values(columns[name][start : start + size]) for name in chosen})
+        (
+            Table({name: _values(columns[name][start : start + size]) for name in chosen}),
+            Table({own: _values(columns[name][start : start + size]) for own, name in besides.items()}),
+        )
         for start in range(0, length, size)
     )
     yield from _checked(path, pieces, selection, on_bad)
+
+
+def _beside(names: Sequence[str], selection: Selection, first: Sequence[object]) -> dict[str, str]:
+    """The columns beside those that are watched, by the names that they are known by there."""
+    places = {} if selection.aside is None else selection.aside.places(names, first)
+    return {own: names[place] for own, place in places.items()}
 
 
 def _values(numbers: Array) -> Values:
@@ -87,8 +97,10 @@ def from_parquet(path: str, selection: Selection, size: int, on_bad: OnBad = ref
             names = tuple(file.schema_arrow.names)
             chosen = [names[i] for i in selection.positions(path, names)]
             size = min(size, max(file.metadata.num_rows, 1))
-            batches = (batch.select(chosen) for batch in file.iter_batches(size, columns=chosen))
-            yield from _of_batches(arrow, path, batches, selection, on_bad)
+            besides = _beside(names, selection, _first_words(arrow, selection, file.iter_batches(1)))
+            wanted = list(dict.fromkeys([*chosen, *besides.values()]))
+            batches = file.iter_batches(size, columns=wanted)
+            yield from _of_batches(arrow, path, batches, chosen, besides, selection, on_bad)
     except arrow.ArrowException as error:
         raise InputError(f"{path} is not a whole Parquet file: {error}") from error
 
@@ -100,12 +112,10 @@ def from_feather(path: str, selection: Selection, size: int, on_bad: OnBad = ref
         with arrow.memory_map(path) as mapped, ipc.open_file(mapped) as file:
             names = tuple(file.schema.names)
             chosen = [names[i] for i in selection.positions(path, names)]
-            batches = (
-                batch.slice(start, size)
-                for batch in (file.get_batch(i).select(chosen) for i in range(file.num_record_batches))
-                for start in range(0, batch.num_rows, size)
-            )
-            yield from _of_batches(arrow, path, batches, selection, on_bad)
+            whole = [file.get_batch(i) for i in range(file.num_record_batches)]
+            besides = _beside(names, selection, _first_words(arrow, selection, iter(whole)))
+            batches = (batch.slice(start, size) for batch in whole for start in range(0, batch.num_rows, size))
+            yield from _of_batches(arrow, path, batches, chosen, besides, selection, on_bad)
     except arrow.ArrowException as error:
         raise InputError(f"{path} is not a whole Feather file: {error}") from error
 
@@ -118,10 +128,39 @@ def _arrow(path: str, module: str) -> tuple[ModuleType, ModuleType]:
 
 
 def _of_batches(
-    arrow: ModuleType, path: str, batches: Iterable[Any], selection: Selection, on_bad: OnBad
+    arrow: ModuleType,
+    path: str,
+    batches: Iterable[Any],
+    chosen: list[str],
+    besides: Mapping[str, str],
+    selection: Selection,
+    on_bad: OnBad,
 ) -> Iterator[Block]:
-    pieces = (_of_batch(arrow, batch) for batch in batches if batch.num_rows)
+    pieces = (
+        (
+            _of_batch(arrow, batch.select(chosen)),
+            Table({own: _words_of(arrow, batch.column(name)) for own, name in besides.items()}),
+        )
+        for batch in batches
+        if batch.num_rows
+    )
     yield from _checked(path, pieces, selection, on_bad)
+
+
+def _words_of(arrow: ModuleType, column: Any) -> Values:
+    """As words: of times with a zone Arrow tells them in UTC, and says so."""
+    try:
+        return Values.of_words(column.cast(arrow.string()).to_pylist())
+    except arrow.ArrowException:  # lists and the like
+        return Values.of_words([None if value is None else str(value) for value in column.to_pylist()])
+
+
+def _first_words(arrow: ModuleType, selection: Selection, batches: Iterator[Any]) -> list[str | None]:
+    """Of the first row, if anyone asks."""
+    first = next(batches, None) if selection.aside is not None else None
+    if first is None or not first.num_rows:
+        return []
+    return [_words_of(arrow, column).data[0] for column in first.slice(0, 1).columns]
 
 
 def _of_batch(arrow: ModuleType, batch: Any) -> Table:
@@ -139,10 +178,10 @@ def _of_batch(arrow: ModuleType, batch: Any) -> Table:
     return Table({name: numbers[name] if name in numbers else rest[name] for name in names})
 
 
-def _checked(path: str, pieces: Iterable[Table], selection: Selection, on_bad: OnBad) -> Iterator[Block]:
+def _checked(path: str, pieces: Iterable[tuple[Table, Table]], selection: Selection, on_bad: OnBad) -> Iterator[Block]:
     """Tables as they are, with the numbers of their rows; a row with a value that is none is `on_bad`'s."""
     seen = 0
-    for piece in pieces:
+    for piece, aside in pieces:
         fine = np.ones(len(piece), dtype=bool)
         for name, values in piece:
             if selection.of(name) == "numbers" and values.holds not in ("numbers", "truth values", "nothing"):
@@ -152,7 +191,7 @@ def _checked(path: str, pieces: Iterable[Table], selection: Selection, on_bad: O
         begin = 0
         for bad in [*np.flatnonzero(~fine).tolist(), len(piece)]:
             if begin < bad:
-                yield Block(piece[begin:bad], range(seen + begin + 1, seen + bad + 1))
+                yield Block(piece[begin:bad], range(seen + begin + 1, seen + bad + 1), (), aside[begin:bad])
             if bad < len(piece):
                 on_bad(_bad_row(path, piece[bad : bad + 1], seen + bad + 1, selection))
             begin = bad + 1

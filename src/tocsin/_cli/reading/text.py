@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import chain, count, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,45 +13,58 @@ from tocsin._cli.reading.fields import BadValueError, is_word, table_of
 from tocsin._cli.reading.lines import BadRow, OnBad, Source, StandardInput, refuse, tell_of_the_last
 from tocsin._cli.reading.selection import Selection, listed
 from tocsin._common.errors import InputError, Option
-from tocsin._data.tables import Table, numbered
+from tocsin._data.tables import Table, Values, numbered
 from tocsin._data.tables.words import Field
+
+NOTHING: Mapping[str, Field] = {}
 
 
 class Row(NamedTuple):
-    """Names of columns, their fields, and where they are: number of the row, line, its text, and where it ends.
+    """Names of columns, their fields, and where they are: the line, its text, and where it ends.
 
-    trouble: why it is no row.
+    aside: fields beside those that are watched, by name.  trouble: why it is no row.
     """
 
     names: tuple[str, ...]
     fields: Sequence[Field]
-    number: int
     line: int
     text: str
     mark: object
+    aside: Mapping[str, Field] = NOTHING
     trouble: InputError | None = None
+
+
+NONE = Table({})
 
 
 class Block(NamedTuple):
     """Rows, and where each ends: its mark, which is its number in files that have no lines.
 
     lines: the number and the text of each one's line, if they were lines.
+    aside: what stands beside the columns that are watched.
     """
 
     table: Table
     marks: Sequence[object]
     lines: Sequence[tuple[int, str]] = ()
+    aside: Table = NONE
 
     def line(self, i: int) -> tuple[int, str]:
         """The number of a row's line, and what stood there; or its own number, and what would have."""
-        if self.lines:
-            return self.lines[i]
-        mark = self.marks[i]
-        return mark if isinstance(mark, int) else 0, in_words(self.table[i : i + 1])
+        return self.lines[i] if self.lines else (self.number(i), in_words(self.table[i : i + 1]))
+
+    def number(self, i: int) -> int:
+        """The number of a row's line, or its own in a file that has no lines."""
+        mark = self.lines[i][0] if self.lines else self.marks[i]
+        return mark if isinstance(mark, int) else 0
+
+    def holding(self, table: Table) -> Block:
+        """The same rows as they are in this table."""
+        return Block(table, self.marks, self.lines, self.aside)
 
     def without(self, count: int) -> Block:
         """The rows after the first ones."""
-        return Block(self.table[count:], self.marks[count:], self.lines[count:])
+        return Block(self.table[count:], self.marks[count:], self.lines[count:], self.aside[count:])
 
 
 def in_words(row: Table) -> str:
@@ -94,9 +107,9 @@ def from_lines(name: str, lines: Iterable[str], selection: Selection, size: int)
     return (block.table for block in from_source(Source(name, lines), selection, size))
 
 
-def from_standard_input(name: str, selection: Selection, size: int) -> Iterator[Table]:
+def from_standard_input(name: str, selection: Selection, size: int) -> Iterator[Block]:
     """Rows as they arrive; without a last line that never ended, which is told."""
-    return (block.table for block in from_source(StandardInput(name, tell_of_the_last), selection, size))
+    return from_source(StandardInput(name, tell_of_the_last), selection, size)
 
 
 def from_csv(path: str, selection: Selection, size: int, on_bad: OnBad = refuse) -> Iterator[Block]:
@@ -177,8 +190,10 @@ def _csv_rows(source: Source, records: _Records, selection: Selection) -> Iterat
         first = None
     positions = selection.positions(source.name, names)
     chosen = tuple(names[i] for i in positions)
-    for number in count(source.row + 1):
+    places: dict[str, int] | None = None
+    while True:
         fields: list[str] = []
+        aside: dict[str, Field] = {}
         trouble = None
         try:
             record, first = next(records, None) if first is None else first, None
@@ -186,12 +201,15 @@ def _csv_rows(source: Source, records: _Records, selection: Selection) -> Iterat
                 return
             if len(record) == len(names):
                 fields = [record[i] for i in positions]
+                if selection.aside is not None:
+                    places = selection.aside.places(names, record) if places is None else places
+                    aside = {name: record[i] for name, i in places.items()}
             else:
-                at = _at(source.name, number, source.number)
-                trouble = InputError(f"{at} has {len(record)} fields, the first row {len(names)}. Mend the row.")
+                at = _at(source.name, source.number)
+                trouble = InputError(f"{at}, has {len(record)} fields, the first row {len(names)}. Mend the row.")
         except csv.Error as error:
             trouble = _not_csv(source, records, error)
-        yield Row(chosen, fields, number, source.number, source.text, source.mark, trouble)
+        yield Row(chosen, fields, source.number, source.text, source.mark, aside, trouble)
 
 
 def _not_csv(source: Source, records: _Records, error: csv.Error) -> InputError:
@@ -203,8 +221,9 @@ def _not_csv(source: Source, records: _Records, error: csv.Error) -> InputError:
     return InputError(f"{source.name}, line {source.number}, is not CSV: {error}. Mend the line.")
 
 
-def _at(name: str, row: int, line: int) -> str:
-    return f"{name}, row {row} (line {line})"
+def _at(name: str, line: int) -> str:
+    """Where a row is: rows that are taken in are counted by who does that, and lines as an editor counts them."""
+    return f"{name}, line {line}"
 
 
 def _header(name: str, fields: list[str], selection: Selection) -> tuple[str, ...]:
@@ -223,27 +242,33 @@ def _header(name: str, fields: list[str], selection: Selection) -> tuple[str, ..
 def _json_rows(source: Source, texts: Iterable[str], selection: Selection) -> Iterator[Row]:
     names: tuple[str, ...] | None = None
     chosen: tuple[str, ...] = ()
-    for number, text in enumerate(texts, source.row + 1):
-        at = _at(source.name, number, source.number)
-        trouble, fields = None, list[Field]()
+    besides: list[str] = []
+    places: dict[str, int] = {}
+    for text in texts:
+        at = _at(source.name, source.number)
+        trouble, fields, aside = None, list[Field](), dict[str, Field]()
         try:
             parsed = json.loads(text)
         except (ValueError, RecursionError) as error:
-            trouble = InputError(f"{at} is not JSON: {error}. A line must be an object or an array.")
+            trouble = InputError(f"{at}, is not JSON: {error}. A line must be an object or an array.")
         else:
             record = parsed if isinstance(parsed, dict) else _unnamed(parsed)
             if names is None:
                 names = tuple(record)
                 chosen = tuple(names[i] for i in selection.positions(source.name, names))
+                if selection.aside is not None:
+                    places = selection.aside.places(names, list(record.values()))
+                    besides = list(names)
             if record.keys() == set(names) if selection.columns is None else record.keys() >= set(chosen):
                 fields = [record[name] for name in chosen]
+                aside = {name: record.get(besides[i]) for name, i in places.items()}
             else:
                 trouble = InputError(
-                    f"{at} has the columns {listed(record)}, and the first row has {listed(names)}. "
+                    f"{at}, has the columns {listed(record)}, and the first row has {listed(names)}. "
                     "Mend the row, or choose columns that all rows have: ",
                     Option("columns", ...),
                 )
-        yield Row(chosen, fields, number, source.number, source.text, source.mark, trouble)
+        yield Row(chosen, fields, source.number, source.text, source.mark, aside, trouble)
 
 
 def _unnamed(parsed: Field) -> dict[str, Field]:
@@ -276,7 +301,7 @@ def _blocks(name: str, group: list[Row], selection: Selection, on_bad: OnBad) ->
     while group:
 
         def at(i: int, group: list[Row] = group) -> str:
-            return _at(name, group[i].number, group[i].line)
+            return _at(name, group[i].line)
 
         good = len(group)
         try:
@@ -286,8 +311,20 @@ def _blocks(name: str, group: list[Row], selection: Selection, on_bad: OnBad) ->
             if good:
                 table = table_of(group[0].names, [row.fields for row in group[:good]], selection, at)
         if good:
-            yield Block(table, [row.mark for row in group[:good]], [(row.line, row.text) for row in group[:good]])
+            lines = [(row.line, row.text) for row in group[:good]]
+            yield Block(table, [row.mark for row in group[:good]], lines, _aside([row.aside for row in group[:good]]))
         if good < len(group):
             bad = group[good]
             on_bad(BadRow(bad.line, bad.text, trouble, bad.mark))
         group = group[good + 1 :]
+
+
+def _aside(rows: Sequence[Mapping[str, Field]]) -> Table:
+    """Fields as words, whatever they are: they are shown, and never compared."""
+    return Table({name: Values.of_words([_word(row[name]) for row in rows]) for name in rows[0]})
+
+
+def _word(field: Field) -> str | None:
+    if field is None or field == "":
+        return None
+    return field.strip() if isinstance(field, str) else json.dumps(field)

@@ -204,9 +204,10 @@ class Representation:
         if alone.shape[1] == rows.shape[1] and np.all(np.abs(alone[0] - rows[place]) <= allowed):
             return
         raise InputError(
-            f"The preprocess step ({self.describe()}) gives observation {place} the row {_shown(rows[place])} among "
-            f"{len(rows)}, and {_shown(alone[0])} alone. The row of an observation may depend on nothing else: neither "
-            "on means of the batch nor on random numbers. Learn such numbers beforehand, from other data."
+            f"The preprocess step ({self.describe()}) gives observation {place + 1} (index {place}) the row "
+            f"{_shown(rows[place])} among {len(rows)}, and {_shown(alone[0])} alone. The row of an observation may "
+            "depend on nothing else: neither on means of the batch nor on random numbers. Learn such numbers "
+            "beforehand, from other data."
         )
 
 

@@ -160,8 +160,9 @@ def rows_of(output: object, count: int, what: str) -> Float64Array:
     if len(bad):
         row, column = bad[0]
         raise InputError(
-            f"The preprocess step ({what}) gave {rows[row, column]} in row {row}, column {column}; every number must "
-            "be finite, or it would blind the detector for a whole window. See whether the observation lacks a value."
+            f"The preprocess step ({what}) gave {rows[row, column]} in row {row + 1}, column {column + 1} "
+            f"(index {row}, {column}); every number must be finite, or it would blind the detector for a whole window. "
+            "See whether the observation lacks a value."
         )
     return rows
 

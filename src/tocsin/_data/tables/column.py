@@ -235,6 +235,6 @@ def must_be_finite(name: str, numbers: Float64Array) -> None:
     if infinite.any():
         row = int(np.argmax(infinite))
         raise InputError(
-            f"Row {row}, column {name!r} holds {numbers[row]}; numbers must be finite. Where a value is missing, say "
-            "so by None or NaN."
+            f"Row {row + 1} (index {row}), column {name!r} holds {numbers[row]}; numbers must be finite. Where a "
+            "value is missing, say so by None or NaN."
         )

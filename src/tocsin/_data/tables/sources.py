@@ -167,8 +167,8 @@ def _with_names(row: int, given: object, first: object) -> Mapping[str, object]:
     record = as_record(given)
     if record is None:
         raise InputError(
-            f"Row {row} is a {type(given).__name__} such as {shown(given)}, and other rows are of type "
-            f"{type(first).__name__}, with names for their values; all must be. Mend the row, or leave it out."
+            f"Row {row + 1} (index {row}) is a {type(given).__name__} such as {shown(given)}, and other rows are of "
+            f"type {type(first).__name__}, with names for their values; all must be. Mend the row, or leave it out."
         )
     return record if all(type(name) is str for name in record) else {str(name): record[name] for name in record}
 
@@ -180,8 +180,8 @@ def _must_be_optional(row: int, record: Mapping[str, object], skips: Skips, expe
         extra = [name for name in record if name not in expected and not skips(name)]
         has = f", and has {', '.join(map(repr, extra))} besides" if extra else ""
         raise InputError(
-            f"Row {row} lacks {', '.join(map(repr, lacking))}{has}; rows must have the columns of the reference, in "
-            "any order. Rename or add them; where a value is missing, say so by None."
+            f"Row {row + 1} (index {row}) lacks {', '.join(map(repr, lacking))}{has}; rows must have the columns of "
+            "the reference, in any order. Rename or add them; where a value is missing, say so by None."
         )
 
 

@@ -7,7 +7,7 @@ import decimal
 import numbers
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike
@@ -53,6 +53,13 @@ class Values:
         """From numbers, with NaN for what is missing."""
         numbers = np.asarray(data, dtype=np.float64)
         return cls("nothing" if np.isnan(numbers).all() else holds, numbers)
+
+    @classmethod
+    def of_words(cls, words: Sequence[str | None]) -> Values:
+        """From strings, with None for what is missing."""
+        data = np.empty(len(words), dtype=object)
+        data[:] = words
+        return cls("strings", data)
 
     @classmethod
     def of_objects(cls, objects: Sequence[object], column: str) -> Values:
@@ -117,9 +124,7 @@ def _of_few_types(objects: Sequence[object]) -> Values | None:
     """Columns of strings alone, or of numbers alone, at once; None for others."""
     types = set(map(type, objects))
     if types == {str} or types == {str, type(None)}:
-        data = np.empty(len(objects), dtype=object)
-        data[:] = objects
-        return Values("strings", data)
+        return Values.of_words(cast(Sequence[str | None], objects))
     numbers = plain_numbers(objects)
     return None if numbers is None else Values.of_numbers(numbers)
 

@@ -96,14 +96,18 @@ def _truth(field: Field) -> float | None:
 
 def _seconds(field: Field) -> float | None:
     """Seconds since 1970 of a time as ISO 8601 writes it."""
-    if not isinstance(field, str):
-        return None
+    found = time_in(field) if isinstance(field, str) else None
+    return None if found is None else found[0]
+
+
+def time_in(text: str) -> tuple[float, bool] | None:
+    """The time that a string is, as ISO 8601 writes it: seconds since 1970, and whether it names its zone."""
     try:
-        time = datetime.datetime.fromisoformat(field.strip())
+        time = datetime.datetime.fromisoformat(text.strip())
         naive = time if time.tzinfo is None else time.astimezone(datetime.UTC).replace(tzinfo=None)
     except (ValueError, OverflowError):
         return None
-    return (naive - EPOCH).total_seconds()
+    return (naive - EPOCH).total_seconds(), time.tzinfo is not None
 
 
 READERS: dict[Holds, Callable[[Field], float | None]] = {"truth values": _truth, "numbers": number, "times": _seconds}
