@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tocsin._compute.arrays import Array, Float32Array, Float64Array, Int64Array
-from tocsin._statistics.base import Parts, Points, choose
+from tocsin._statistics.base import Parts
 from tocsin._statistics.mmd_gaussian import PADDING, GaussianLive
 
 ARRAYS = ("buffer", "ahead", "linear", "position", "filled")
 
 STREAMS = 256
 """Streams that one piece of work steps."""
+
+Observed = tuple[Float32Array, Float64Array]
+"""Points as the statistic sees them, (d, n), and their -2 c(x), (widths, n)."""
 
 
 def room_for(window: int) -> int:
@@ -37,11 +38,8 @@ class GaussianBank:
             put(np.zeros(count, np.int64)),
         )
 
-    def step(self, chosen: Int64Array, points: Points) -> Float64Array:
+    def step(self, chosen: Int64Array, observed: Observed) -> Array:
         """Let one point enter the windows of each of these streams; (len(chosen), channels), NaN until one is full."""
-        return self._step(chosen, self.live.observe(points, None))
-
-    def _step(self, chosen: Int64Array, observed: tuple[Any, Any]) -> Float64Array:
         live, size = self.live, len(chosen) if self.live.compute.backend == "torch" else STREAMS
 
         def some(start: int) -> Float64Array:
@@ -53,22 +51,13 @@ class GaussianBank:
         starts = range(0, len(chosen), size)
         return some(0) if len(starts) == 1 else live.compute.concatenate(list(live.executor.map(some, starts)))
 
-    def fill(
-        self, chosen: Int64Array, reference: Points, windows: Int64Array, places: Int64Array | None
-    ) -> Float64Array:
-        """Begin these streams with windows of reference points, (len(chosen), W); the channels of the last step.
-
-        places: where each reference point is among those compared with, so that none meets itself; None if it may.
-        """
+    def fill(self, chosen: Int64Array, block: Float32Array, linear: Float64Array) -> Array:
+        """Begin these streams with full windows, (d, n, W) and (widths, n, W); the channels of the last step."""
         self.clear(chosen)
-        points, inverse = np.unique(windows, return_inverse=True)
-        inverse = inverse.reshape(windows.shape)
-        own = None if places is None else places[points]
-        block, linear = (self.live.compute.get(part) for part in self.live.observe(choose(reference, points), own))
-        for step in range(windows.shape[1]):
-            new = inverse[:, step]
-            observed = np.ascontiguousarray(block[:, new]), np.ascontiguousarray(linear[:, new])
-            rows = self._step(chosen, observed)
+        for step in range(block.shape[2]):
+            rows = self.step(
+                chosen, (np.ascontiguousarray(block[:, :, step]), np.ascontiguousarray(linear[:, :, step]))
+            )
         return rows
 
     def clear(self, chosen: Int64Array) -> None:

@@ -20,7 +20,7 @@ from tocsin._common.caches import Caching
 from tocsin._common.errors import Code, InputError, Option
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Float64Array, Int64Array
-from tocsin._statistics.base import Channel, Live, Parts, Prepared, Setting, WindowState, snapshot
+from tocsin._statistics.base import Channel, Cold, Live, Parts, Prepared, Setting, WindowState, snapshot
 from tocsin._statistics.view_model import FLOOR, SOFT, Model, Spans
 
 ROOM = 2
@@ -93,7 +93,7 @@ class Pace(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class ViewsLive(Caching):
+class ViewsLive(Caching, Cold):
     """Views at work.
 
     middle, unit: of each channel, from which deviations are taken and in which they are told.  level: the threshold.

@@ -9,8 +9,9 @@ import numpy as np
 
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin._state.outcomes import Outcome
+from tocsin._statistics.mmd_bank import Observed
 from tocsin._streams.fleet.states import KeyStates
-from tocsin._streams.fleet.windows import Observed, Windows
+from tocsin._streams.fleet.windows import Windows
 
 SHORTEST_PIECE = 32
 """Observations tested at once after an alarm; twice as many each time, since what follows an alarm is tested again."""
@@ -74,6 +75,7 @@ class Batch:
         if not len(keys):
             return stop, keys
         kept, sizes = self.kept, stop - first
+        observed = self.windows.lacking(kept, keys, observed, first, stop)
         outcomes = self.windows.outcomes(kept, keys, observed, first, stop)
         begins = np.cumsum(sizes) - sizes
         loud = np.flatnonzero(outcomes.alarm)
