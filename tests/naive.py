@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -221,40 +222,63 @@ def live_path(distance: Callable[[Any, Any], float], reference: Any, stream: Any
     return np.array([distance(reference, stream[t - window : t]) if t >= window else np.nan for t in ends])
 
 
-def warm_mmd(reference: Any, window: Any, own: Indices, kernel: Kernel, guard: int = 0) -> float:
-    """MMD to a window some of whose points are reference points: these are compared with those far from them only.
+@dataclass(frozen=True)
+class Window:
+    """The points of a warm run's window, as long as some of them met a reference without those that the run began with.
 
-    own: the index of each point of the window in the reference, -1 for new observations.
+    own: the index of each in the reference, -1 for new observations.  lacking: whether it met the lacking reference.
+    began: indices of the points that it lacks.
     """
-    W = len(window)
-    C = without_diagonal(kernel(window, window)).sum() / (W * (W - 1))
-    A = mean_pair(kernel(reference, reference), guard)
-    return float(A + C - 2 * _mean_across(kernel(reference, window), own, guard))
+
+    points: Any
+    own: Indices
+    lacking: Sequence[bool]
+    began: Indices
+
+    def meetings(self, count: int, guard: int) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+        """Of each point: the reference that it met, and the points of this that it may be compared with."""
+        found = []
+        for j, lacks in zip(self.own, self.lacking, strict=True):
+            there = np.array([not (lacks and i in self.began) for i in range(count)])
+            found.append((there, there if j < 0 else there & far(count, guard)[j]))
+        return found
 
 
-def warm_atypicality(reference: Any, window: Any, own: Indices, kernel: Kernel, guard: int = 0) -> float:
-    """The same for `atypicality`."""
-    return mean_pair(kernel(reference, reference), guard) - _mean_across(kernel(reference, window), own, guard)
+def warm_mmd(reference: Any, window: Window, kernel: Kernel, guard: int = 0) -> float:
+    """The pairs within the window, and of each of its points the A and c of the reference that it met: A - 2 c."""
+    W, across = len(window.points), kernel(reference, window.points)
+    C = without_diagonal(kernel(window.points, window.points)).sum() / (W * (W - 1))
+    met = _met(kernel(reference, reference), across, window, guard)
+    return float(C + np.mean([A - 2 * c for A, c in met]))
 
 
-def warm_features(reference: Floats, window: Floats, own: Indices, guard: int = 0) -> float:
+def warm_atypicality(reference: Any, window: Window, kernel: Kernel, guard: int = 0) -> float:
+    """The same for `atypicality`: A - c."""
+    met = _met(kernel(reference, reference), kernel(reference, window.points), window, guard)
+    return float(np.mean([A - c for A, c in met]))
+
+
+def warm_features(reference: Floats, window: Window, guard: int = 0) -> float:
     """The same for the squared distance of mean features, measured from the mean feature of the reference."""
     origin = reference.mean(0)
-    X, Y = reference - origin, window - origin
-    return float((X @ X.T).mean() + (Y @ Y.T).mean() - 2 * _mean_across(X @ Y.T, own, guard))
+    X, Y = reference - origin, window.points - origin
+    each = window.meetings(len(X), guard)
+    parts = [(X[there].mean(0) ** 2).sum() - 2 * X[met].mean(0) @ y for (there, met), y in zip(each, Y, strict=True)]
+    return float((Y.mean(0) ** 2).sum() + np.mean(parts))
 
 
-def warm_signed(reference: Floats, window: Floats, own: Indices, guard: int = 0) -> float:
+def warm_signed(reference: Floats, window: Window, guard: int = 0) -> float:
     """The same for the signed difference of means."""
-    across = np.repeat(reference[:, None], len(window), axis=1)
-    return float(window.mean() - _mean_across(across, own, guard))
+    each = window.meetings(len(reference), guard)
+    return float(np.mean([y - reference[met].mean() for (_, met), y in zip(each, window.points, strict=True)]))
 
 
-def _mean_across(across: Floats, own: Indices, guard: int) -> float:
-    """The mean over the window of the mean over the reference points that each of its points may be compared with."""
-    met = far(len(across), guard)
-    means = [(column if j < 0 else column[met[j]]).mean() for column, j in zip(across.T, own, strict=True)]
-    return float(np.mean(means))
+def _met(K: Floats, across: Floats, window: Window, guard: int) -> list[tuple[float, float]]:
+    """A and c for each point of the window."""
+    pairs, found = far(len(K), guard), []
+    for (there, met), column in zip(window.meetings(len(K), guard), across.T, strict=True):
+        found.append((float(K[np.outer(there, there) & pairs].mean()), float(column[met].mean())))
+    return found
 
 
 # Thresholds
