@@ -227,7 +227,7 @@ class Window:
     """The points of a warm run's window, as long as some of them met a reference without those that the run began with.
 
     own: the index of each in the reference, -1 for new observations.  lacking: whether it met the lacking reference.
-    began: indices of the points that it lacks.
+    began: indices of the points that this lacks.
     """
 
     points: Any
@@ -235,12 +235,19 @@ class Window:
     lacking: Sequence[bool]
     began: Indices
 
-    def meetings(self, count: int, guard: int) -> list[tuple[NDArray[np.bool_], NDArray[np.bool_]]]:
+    def weights(self, count: int, lacks: bool) -> Floats:
+        """Of the points of a reference. Those that it lacks keep a little, so that the squared weights of window mean
+        and reference mean add up to 1/W + 1/N, as for a window of other points than the reference's."""
+        W, N = len(self.began), count
+        kept = (N * math.sqrt((N - W) / (N + W)) - (N - W)) / W if W else 1.0
+        return np.array([kept if lacks and i in self.began else 1.0 for i in range(count)])
+
+    def meetings(self, count: int, guard: int) -> list[tuple[Floats, Floats]]:
         """Of each point: the reference that it met, and the points of this that it may be compared with."""
         found = []
         for j, lacks in zip(self.own, self.lacking, strict=True):
-            there = np.array([not (lacks and i in self.began) for i in range(count)])
-            found.append((there, there if j < 0 else there & far(count, guard)[j]))
+            weights = self.weights(count, lacks)
+            found.append((weights, weights if j < 0 else weights * far(count, guard)[j]))
         return found
 
 
@@ -262,22 +269,25 @@ def warm_features(reference: Floats, window: Window, guard: int = 0) -> float:
     """The same for the squared distance of mean features, measured from the mean feature of the reference."""
     origin = reference.mean(0)
     X, Y = reference - origin, window.points - origin
-    each = window.meetings(len(X), guard)
-    parts = [(X[there].mean(0) ** 2).sum() - 2 * X[met].mean(0) @ y for (there, met), y in zip(each, Y, strict=True)]
+    parts = []
+    for (there, met), y in zip(window.meetings(len(X), guard), Y, strict=True):
+        parts.append((np.average(X, axis=0, weights=there) ** 2).sum() - 2 * np.average(X, axis=0, weights=met) @ y)
     return float((Y.mean(0) ** 2).sum() + np.mean(parts))
 
 
 def warm_signed(reference: Floats, window: Window, guard: int = 0) -> float:
     """The same for the signed difference of means."""
     each = window.meetings(len(reference), guard)
-    return float(np.mean([y - reference[met].mean() for (_, met), y in zip(each, window.points, strict=True)]))
+    parts = [y - np.average(reference, weights=met) for (_, met), y in zip(each, window.points, strict=True)]
+    return float(np.mean(parts))
 
 
 def _met(K: Floats, across: Floats, window: Window, guard: int) -> list[tuple[float, float]]:
     """A and c for each point of the window."""
-    pairs, found = far(len(K), guard), []
+    apart, found = far(len(K), guard), []
     for (there, met), column in zip(window.meetings(len(K), guard), across.T, strict=True):
-        found.append((float(K[np.outer(there, there) & pairs].mean()), float(column[met].mean())))
+        pairs = np.outer(there, there) * apart
+        found.append((float((pairs * K).sum() / pairs.sum()), float(np.average(column, weights=met))))
     return found
 
 

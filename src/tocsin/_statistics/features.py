@@ -12,10 +12,11 @@ from typing import Protocol
 import numpy as np
 
 from tocsin._compute import Functions
-from tocsin._compute.arrays import BoolArray, Float32Array, Float64Array, Int64Array
+from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin._samplers import Streams
 from tocsin._statistics.base import Anew, Channel, NullPaths, Parts, Setting, WindowState
 from tocsin._statistics.neighbours import near, near_products, others
+from tocsin._statistics.without import away
 
 LARGEST = 1e140
 """Features are cut off here: an absurd observation is heard, and its square stays finite."""
@@ -185,12 +186,14 @@ class FeatureLive(Anew):
         """With a guard, points that are near those that a run begins with come after them: each leaves them out too."""
         values, first, inside = observed[0], observed[0][:count], own >= 0
         gone = inside & (np.arange(len(own)) < count)
+        weights = away(self.count, int(gone.sum())) * gone
         close = (np.abs(own[:count, None] - own) <= self.guard) & inside[:count, None] & inside
-        centre = self._centre_without(gone[None], values)[0]
-        return (first, self._linear(first, centre, self._centre_without(gone | close, values))), {"centre": centre}
+        centre = self._centre_without(weights[None], values)[0]
+        own_centres = self._centre_without(np.where(close, 1.0, weights), values)
+        return (first, self._linear(first, centre, own_centres)), {"centre": centre}
 
-    def _centre_without(self, gone: BoolArray, values: Float64Array) -> Float64Array:
-        """The mean of the centred reference without some of these values, for each row of `gone`."""
+    def _centre_without(self, gone: Float64Array, values: Float64Array) -> Float64Array:
+        """The mean of the centred reference without these parts of the values, for each row of `gone`."""
         return np.asarray(-(gone @ values) / (self.count - gone.sum(1))[:, None])
 
     def _linear(self, values: Float64Array, centre: Float64Array, met: Float64Array) -> Float64Array:

@@ -13,7 +13,7 @@ from tocsin._statistics.base import Channel, NullPaths, Parts, Points, Setting, 
 from tocsin._statistics.kernels import Kernel
 from tocsin._statistics.neighbours import centred, mean_pair, others
 from tocsin._statistics.pairs import PairPaths, PairSplitPaths, PairTerms, bootstrap_terms, direct_terms
-from tocsin._statistics.without import lacking, met, without
+from tocsin._statistics.without import factors, met, without
 
 LARGEST = 20_000
 """A function cannot be compiled into the simulation, so its kernel matrix is kept while fitting: 4 N^2 bytes."""
@@ -119,7 +119,8 @@ class CallableLive(Stepwise):
     ) -> tuple[Points, Float64Array]:
         points, linear, gone = observed[0][start:stop], observed[1][start:stop], left["points"]
         kernels = evaluate(self.kernel, points, gone).sum(1) if len(gone) else np.zeros(len(points))
-        return points, lacking(linear, kernels, len(self.reference), len(gone), left["moved"])
+        own, leaving = factors(len(self.reference), len(gone))
+        return points, own * linear + leaving * kernels + left["moved"]
 
     def due(self, left: Parts) -> Float64Array:
         return np.zeros(len(self.channels))

@@ -15,7 +15,7 @@ from tocsin._statistics.base import Anew, NullPaths, Parts, Setting, WindowState
 from tocsin._statistics.kernels import ScaledPoints, middle
 from tocsin._statistics.neighbours import centred, mean_pair, others
 from tocsin._statistics.pairs import Family, PairPaths, PairSplitPaths, PairTerms, bootstrap_terms, direct_terms
-from tocsin._statistics.without import lacking, met, without
+from tocsin._statistics.without import factors, met, without
 
 PADDING = 64
 """Hot functions read whole strips of this many columns."""
@@ -250,7 +250,8 @@ class GaussianLive(Caching, Anew):
     ) -> tuple[Float32Array, Float64Array]:
         block, linear = (np.ascontiguousarray(self.compute.get(part[:, start:stop])) for part in observed)
         sums = self._sums(left["points"], left["count"], block, np.full(stop - start, -1))
-        return block, lacking(linear, sums, self.compared, left["count"], left["moved"][:, None])
+        own, leaving = factors(self.compared, left["count"])
+        return block, own * linear + leaving * sums + left["moved"][:, None]
 
     def due(self, left: Parts) -> Float64Array:
         return self.family.due(left["moved"])

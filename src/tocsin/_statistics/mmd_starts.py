@@ -11,7 +11,7 @@ from tocsin._compute.arrays import Array, Float32Array, Float64Array, Int64Array
 from tocsin._statistics.base import Points, choose
 from tocsin._statistics.mmd_bank import GaussianBank, Observed, room_for
 from tocsin._statistics.mmd_gaussian import GaussianLive
-from tocsin._statistics.without import lacking, share
+from tocsin._statistics.without import factors, share
 
 
 class Starts:
@@ -24,9 +24,8 @@ class Starts:
         self.live, self.count, self.bank = live, count, GaussianBank(live, count)
         self.widest, channels = int(live.windows[-1]), live.family.channels
         self._points = np.zeros((count, live.points.shape[1], room_for(self.widest)), np.float32)
-        self._sizes, self._moved = np.zeros(count, np.int64), np.zeros((count, len(live.multipliers)))
+        self._sizes, self._moved = np.zeros(count, np.int64), np.zeros((len(live.multipliers), count))
         self._due, self._windows = np.zeros((count, len(channels))), np.array([channel.window for channel in channels])
-        self._there: tuple[Array, Array, Array] | None = None
 
     def fill(
         self, chosen: Int64Array, reference: Points, windows: Int64Array, places: Int64Array | None
@@ -46,7 +45,7 @@ class Starts:
                 begun = block[:, i], linear[:, i]
                 (_, linear[:, i]), left = self.live.leave_out(begun, own[inverse[i]], self.widest)
                 self._points[start, :, : left["points"].shape[1]] = left["points"]
-                self._sizes[start], self._moved[start] = left["count"], left["moved"]
+                self._sizes[start], self._moved[:, start] = left["count"], left["moved"]
                 self._due[start] = self.live.due(left)
         return on_host(self.bank.fill(chosen, block, linear)) + self.due(chosen, np.zeros(len(chosen), np.int64))
 
@@ -55,15 +54,23 @@ class Starts:
         block, linear = observed
         if not len(columns) or not self._sizes.any():
             return observed
-        compute, (points, sizes, moved) = self.live.compute.nearby, (self._points, self._sizes, self._moved)
+        compute, parts = self.live.compute.nearby, self._parts
         if not isinstance(block, np.ndarray):
-            compute = self.live.compute
-            self._there = self._there or (compute.put(points), compute.put(sizes), compute.put(moved))
-            points, sizes, moved = self._there
+            compute, parts = self.live.compute, self._parts_there
+        points, sizes, own, leaving, moved = parts
         sums = compute.pair_sums(points, sizes, self.live.multipliers, which, columns, block)
         changed = linear.copy() if isinstance(linear, np.ndarray) else linear.clone()
-        changed[:, columns] = lacking(linear[:, columns], sums, self.live.compared, sizes[which], moved[which].T)
+        changed[:, columns] = own[which] * linear[:, columns] + leaving[which] * sums + moved[:, which]
         return block, changed
+
+    @cached_property
+    def _parts(self) -> tuple[Array, ...]:
+        return self._points, self._sizes, *factors(self.live.compared, self._sizes), self._moved
+
+    @cached_property
+    def _parts_there(self) -> tuple[Array, ...]:
+        """Where the live statistic compares points."""
+        return tuple(self.live.compute.put(part) for part in self._parts)
 
     def due(self, which: Int64Array, time: Int64Array) -> Float64Array:
         """What is to be added to the channels of runs that began so, after so many observations; (n, channels)."""
