@@ -239,15 +239,17 @@ class Window:
         """Of the points of a reference. Those that it lacks keep a little, so that the squared weights of window mean
         and reference mean add up to 1/W + 1/N, as for a window of other points than the reference's."""
         W, N = len(self.began), count
-        kept = (N * math.sqrt((N - W) / (N + W)) - (N - W)) / W if W else 1.0
-        return np.array([kept if lacks and i in self.began else 1.0 for i in range(count)])
+        weights = np.ones(N)
+        if lacks and W:
+            weights[list(self.began)] = (N * math.sqrt((N - W) / (N + W)) - (N - W)) / W
+        return weights
 
     def meetings(self, count: int, guard: int) -> list[tuple[Floats, Floats]]:
         """Of each point: the reference that it met, and the points of this that it may be compared with."""
-        found = []
+        apart, found = far(count, guard), []
         for j, lacks in zip(self.own, self.lacking, strict=True):
             weights = self.weights(count, lacks)
-            found.append((weights, weights if j < 0 else weights * far(count, guard)[j]))
+            found.append((weights, weights if j < 0 else weights * apart[j]))
         return found
 
 

@@ -21,7 +21,7 @@ from tocsin._calibration.normalise import Normaliser
 from tocsin._calibration.plan import Mode, Plan, make_plan
 from tocsin._common.seeds import Purpose, generator
 from tocsin._compute import Backend, on_host
-from tocsin._compute.arrays import Float32Array
+from tocsin._compute.arrays import Float32Array, Int64Array
 from tocsin._detector.stepping import entered
 from tocsin._execution.threads import Threads
 from tocsin._samplers import DrawnStreams, InBlocks, Sampler, Singly, Source, Streams
@@ -484,7 +484,7 @@ def _expected_live(case: Case, oracle: Oracle, window: int, seen: Floats, began:
     return path
 
 
-def _begun(live: LiveFamily, points: Floats, starters: Floats, guard: int) -> tuple[Run, Floats]:
+def _begun(live: LiveFamily, points: Floats, starters: Int64Array, guard: int) -> tuple[Run, Floats]:
     """A run that begins with these points, as `warm_run` has it, and its channels after each of them."""
     near = [j for j in range(len(points)) if 0 < np.abs(starters - j).min() <= guard]
     block = np.array([*starters, *near])

@@ -6,18 +6,21 @@ and the promise.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks.starts import Ages, alone, early_over_late, in_a_bank
 
 import naive
 from backends import on_device, with_torch
 from tocsin import LSDD, MMD, Detector, DetectorBank, Fleet, Gaussian, Independent, MeanShift
 from tocsin._compute import Backend
 from tocsin._compute.arrays import Float64Array
+from tocsin._experiments import laws
 from tocsin._streams.fleet.states import KeyStates, hash_of
 
 WINDOWS = (4, 9)
@@ -26,9 +29,9 @@ WINDOWS = (4, 9)
 @cache
 def fitted(backend: Backend = "numba", **options: Any) -> Detector:
     """The default family, whose channels of typicality need A by itself."""
-    place = {"device": on_device("torch").device} if backend == "torch" else {}
+    place: dict[str, Any] = {"device": on_device("torch").device} if backend == "torch" else {}
     given: dict[str, Any] = {"paths": 400, "interval": False, "sampler": Independent(), "seed": 1, **options}
-    reference = np.random.default_rng(5).normal(size=(100, 3))
+    reference = np.random.default_rng(5).normal(size=(60, 3))
     return Detector(30, window=WINDOWS, backend=backend, **given, **place).fit(reference, progress=False)
 
 
@@ -67,11 +70,13 @@ def test_streams_of_a_bank(backend: Backend) -> None:
     detector = fitted(backend, reset_on_alarm=False)
     bank, rng = DetectorBank(detector, 3), np.random.default_rng(0)
     for run in range(2):
-        began, seen, got = [bank._windows.recent(s) for s in range(3)], [[], [], []], [[], [], []]
-        for step in range(30):
-            some = np.flatnonzero([True, step % 3 > 0, step > 4])
+        began = [bank._windows.recent(s) for s in range(3)]
+        seen: list[list[Float64Array]] = [[], [], []]
+        got: list[list[float]] = [[], [], []]
+        for step in range(24):
+            some = [s for s, takes_part in enumerate([True, step % 3 > 0, step > 4]) if takes_part]
             rows = rng.normal(size=(len(some), 3))
-            for s, row, statistic in zip(some, rows, bank.update(rows, some).statistic, strict=True):
+            for s, row, statistic in zip(some, rows, bank.update(rows, some).statistic.tolist(), strict=True):
                 seen[s].append(row)
                 got[s].append(statistic)
         for s in range(3):
@@ -80,18 +85,20 @@ def test_streams_of_a_bank(backend: Backend) -> None:
         bank.reset()
 
 
-@pytest.mark.parametrize("size", [7, 40, 400])
+@pytest.mark.parametrize("size", [7, 200])
 def test_keys_of_a_fleet(size: int) -> None:
     """Alarms of young runs, in batches that end anywhere."""
     detector, rng = fitted(), np.random.default_rng(1)
-    fleet, rows, young = Fleet(detector), rng.normal(size=(2, 400, 3)), 0
+    fleet, rows, young = Fleet(detector), rng.normal(size=(2, 200, 3)), 0
     states: list[bytes | None] = [None, None]
-    for start in range(0, 400, size):
-        batch, order = rows[:, start : start + size], np.arange(start, min(start + size, 400))
+    for start in range(0, 200, size):
+        batch, order = rows[:, start : start + size], np.arange(start, min(start + size, 200))
         owner = np.repeat([0, 1], len(order))
         step = fleet.step(["a", "b"], states, batch.reshape(-1, 3), owner, np.tile(order, 2))
         states = list(step.states)
         for alarm in step.alarms:
+            if alarm.time > 2 * WINDOWS[-1] + 2:
+                continue
             assert isinstance(states[0], bytes)
             kept = KeyStates.read([states[0][: fleet._windows.layout.itemsize]], {}, fleet._windows.layout)
             kept.key[:], kept.run[:] = hash_of(alarm.key), alarm.run
@@ -99,8 +106,8 @@ def test_keys_of_a_fleet(size: int) -> None:
             seen = rows["ab".index(alarm.key), alarm.count - alarm.time : alarm.count]
             oracle = expected(detector, fleet._windows.window(kept, 0), seen, hash_of(alarm.key), alarm.run)
             assert abs(alarm.statistic - oracle[-1]) < 1e-5
-            young += alarm.time < 2 * WINDOWS[-1]
-    assert young > 5
+            young += 1
+    assert young > 3
 
 
 KINDS: dict[str, Any] = {
@@ -141,8 +148,33 @@ def test_a_bank_goes_on_with_young_runs(tmp_path: Path) -> None:
 
 # The promise
 
-DETECTORS, ERT, WINDOW, EXACT = 16, 50, 20, 4e4
-"""Windows of a tenth of the reference, where a start that resembles it shows most: alarms in the first 20 observations
-of a run came at 0.7 of the rate of later ones. Thresholds of the first tests rest on many paths."""
+SPREAD, BOUND = 0.21, 4.9
+"""Of the ratio of two rates from one detector to the next; and how many standard errors fail falsely once in 10^6."""
 
-BOUND = 4.9
+
+@pytest.mark.long
+@pytest.mark.parametrize(
+    ("statistic", "watch", "detectors", "observations"),
+    [
+        (lambda: MMD(Gaussian()), in_a_bank, 24, 40_000),
+        (lambda: [MMD(Gaussian()), LSDD(centres=10), MeanShift()], alone, 16, 15_000),
+    ],
+    ids=["bank", "alone"],
+)
+def test_young_runs_ring_as_often_as_old_ones(
+    statistic: Callable[[], Any], watch: Callable[..., Ages], detectors: int, observations: int
+) -> None:
+    """The rate of alarms in the first 20 observations of runs, over that of later ones, is 1.
+
+    Windows of a fifth of the reference, where a start that resembles it shows most: starts that were compared with all
+    of it rang 0.7 times as often as later tests. With 24 detectors the bound is 0.21, and with 16 it is 0.26, which
+    sees such starts nine times in ten or more.
+    """
+    ages = []
+    for number in range(detectors):
+        rng = np.random.default_rng([2**29, number])
+        options: dict[str, Any] = {"window": 30, "paths": 8_000, "interval": False, "sampler": Independent()}
+        detector = Detector(100, statistic(), seed=number, **options).fit(laws.square(rng, 150), progress=False)
+        ages.append(watch(detector, laws.square, rng, observations))
+    ratio = early_over_late(ages)[0]
+    assert abs(ratio - 1) < BOUND * SPREAD / detectors**0.5

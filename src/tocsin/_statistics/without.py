@@ -55,7 +55,7 @@ def without(
 
 
 def factors(count: int, leaving: Int64Array | int) -> tuple[Float64Array, Float64Array]:
-    """What to multiply -2 c of new points by, and the sums of their kernels with those that left: their -2 c' in all."""
+    """What -2 c of new points counts for in their -2 c', and the sums of their kernels with the points that left."""
     weight = away(count, leaving)
     left = count - weight * leaving
     return np.asarray(count / left), np.asarray(2 * weight / left)
