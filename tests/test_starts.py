@@ -153,11 +153,12 @@ SPREAD, BOUND = 0.21, 4.9
 
 
 @pytest.mark.long
+@pytest.mark.filterwarnings("ignore::tocsin.DependenceWarning")  # of one reference in a hundred
 @pytest.mark.parametrize(
     ("statistic", "watch", "detectors", "observations"),
     [
         (lambda: MMD(Gaussian()), in_a_bank, 24, 40_000),
-        (lambda: [MMD(Gaussian()), LSDD(centres=10), MeanShift()], alone, 16, 15_000),
+        (lambda: [LSDD(centres=10), MeanShift()], alone, 24, 25_000),
     ],
     ids=["bank", "alone"],
 )
@@ -167,13 +168,13 @@ def test_young_runs_ring_as_often_as_old_ones(
     """The rate of alarms in the first 20 observations of runs, over that of later ones, is 1.
 
     Windows of a fifth of the reference, where a start that resembles it shows most: starts that were compared with all
-    of it rang 0.7 times as often as later tests. With 24 detectors the bound is 0.21, and with 16 it is 0.26, which
-    sees such starts nine times in ten or more.
+    of it rang 0.7 times as often as later tests. With 24 detectors the bound is 0.21, which sees such starts nine
+    times in ten or more.
     """
     ages = []
     for number in range(detectors):
         rng = np.random.default_rng([2**29, number])
-        options: dict[str, Any] = {"window": 30, "paths": 8_000, "interval": False, "sampler": Independent()}
+        options: dict[str, Any] = {"window": 30, "paths": 5_000, "interval": False, "sampler": Independent()}
         detector = Detector(100, statistic(), seed=number, **options).fit(laws.square(rng, 150), progress=False)
         ages.append(watch(detector, laws.square, rng, observations))
     ratio = early_over_late(ages)[0]
