@@ -23,7 +23,8 @@ def warm_run(fitted: Fitted[Calibration], number: int) -> Run:
     places, live, widest = places_of(fitted), fitted.live, fitted.widest
     for _ in range(MOST_STARTS):
         chosen = warm_windows(fitted, rng, 1, functions)[0]
-        chosen = np.concatenate([chosen, _near(fitted, chosen)])
+        if fitted.calibration.guard:
+            chosen = np.concatenate([chosen, _near(fitted, chosen)])
         points, windows, left = choose(fitted.reference, chosen), live.begin(number), None
         observed = live.observe(points, None if places is None else places[chosen])
         if places is not None:
