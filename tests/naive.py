@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -221,40 +222,75 @@ def live_path(distance: Callable[[Any, Any], float], reference: Any, stream: Any
     return np.array([distance(reference, stream[t - window : t]) if t >= window else np.nan for t in ends])
 
 
-def warm_mmd(reference: Any, window: Any, own: Indices, kernel: Kernel, guard: int = 0) -> float:
-    """MMD to a window some of whose points are reference points: these are compared with those far from them only.
+@dataclass(frozen=True)
+class Window:
+    """The points of a warm run's window, as long as some of them met a reference without those that the run began with.
 
-    own: the index of each point of the window in the reference, -1 for new observations.
+    own: the index of each in the reference, -1 for new observations.  lacking: whether it met the lacking reference.
+    began: indices of the points that this lacks.
     """
-    W = len(window)
-    C = without_diagonal(kernel(window, window)).sum() / (W * (W - 1))
-    A = mean_pair(kernel(reference, reference), guard)
-    return float(A + C - 2 * _mean_across(kernel(reference, window), own, guard))
+
+    points: Any
+    own: Indices
+    lacking: Sequence[bool]
+    began: Indices
+
+    def weights(self, count: int, lacks: bool) -> Floats:
+        """Of the points of a reference. Those that it lacks keep a little, so that the squared weights of window mean
+        and reference mean add up to 1/W + 1/N, as for a window of other points than the reference's."""
+        W, N = len(self.began), count
+        weights = np.ones(N)
+        if lacks and W:
+            weights[list(self.began)] = (N * math.sqrt((N - W) / (N + W)) - (N - W)) / W
+        return weights
+
+    def meetings(self, count: int, guard: int) -> list[tuple[Floats, Floats]]:
+        """Of each point: the reference that it met, and the points of this that it may be compared with."""
+        apart, found = far(count, guard), []
+        for j, lacks in zip(self.own, self.lacking, strict=True):
+            weights = self.weights(count, lacks)
+            found.append((weights, weights if j < 0 else weights * apart[j]))
+        return found
 
 
-def warm_atypicality(reference: Any, window: Any, own: Indices, kernel: Kernel, guard: int = 0) -> float:
-    """The same for `atypicality`."""
-    return mean_pair(kernel(reference, reference), guard) - _mean_across(kernel(reference, window), own, guard)
+def warm_mmd(reference: Any, window: Window, kernel: Kernel, guard: int = 0) -> float:
+    """The pairs within the window, and of each of its points the A and c of the reference that it met: A - 2 c."""
+    W, across = len(window.points), kernel(reference, window.points)
+    C = without_diagonal(kernel(window.points, window.points)).sum() / (W * (W - 1))
+    met = _met(kernel(reference, reference), across, window, guard)
+    return float(C + np.mean([A - 2 * c for A, c in met]))
 
 
-def warm_features(reference: Floats, window: Floats, own: Indices, guard: int = 0) -> float:
+def warm_atypicality(reference: Any, window: Window, kernel: Kernel, guard: int = 0) -> float:
+    """The same for `atypicality`: A - c."""
+    met = _met(kernel(reference, reference), kernel(reference, window.points), window, guard)
+    return float(np.mean([A - c for A, c in met]))
+
+
+def warm_features(reference: Floats, window: Window, guard: int = 0) -> float:
     """The same for the squared distance of mean features, measured from the mean feature of the reference."""
     origin = reference.mean(0)
-    X, Y = reference - origin, window - origin
-    return float((X @ X.T).mean() + (Y @ Y.T).mean() - 2 * _mean_across(X @ Y.T, own, guard))
+    X, Y = reference - origin, window.points - origin
+    parts = []
+    for (there, met), y in zip(window.meetings(len(X), guard), Y, strict=True):
+        parts.append((np.average(X, axis=0, weights=there) ** 2).sum() - 2 * np.average(X, axis=0, weights=met) @ y)
+    return float((Y.mean(0) ** 2).sum() + np.mean(parts))
 
 
-def warm_signed(reference: Floats, window: Floats, own: Indices, guard: int = 0) -> float:
+def warm_signed(reference: Floats, window: Window, guard: int = 0) -> float:
     """The same for the signed difference of means."""
-    across = np.repeat(reference[:, None], len(window), axis=1)
-    return float(window.mean() - _mean_across(across, own, guard))
+    each = window.meetings(len(reference), guard)
+    parts = [y - np.average(reference, weights=met) for (_, met), y in zip(each, window.points, strict=True)]
+    return float(np.mean(parts))
 
 
-def _mean_across(across: Floats, own: Indices, guard: int) -> float:
-    """The mean over the window of the mean over the reference points that each of its points may be compared with."""
-    met = far(len(across), guard)
-    means = [(column if j < 0 else column[met[j]]).mean() for column, j in zip(across.T, own, strict=True)]
-    return float(np.mean(means))
+def _met(K: Floats, across: Floats, window: Window, guard: int) -> list[tuple[float, float]]:
+    """A and c for each point of the window."""
+    apart, found = far(len(K), guard), []
+    for (there, met), column in zip(window.meetings(len(K), guard), across.T, strict=True):
+        pairs = np.outer(there, there) * apart
+        found.append((float((pairs * K).sum() / pairs.sum()), float(np.average(column, weights=met))))
+    return found
 
 
 # Thresholds

@@ -233,6 +233,18 @@ def _pair_bank(s: Sizes) -> Arguments:
     ]  # fmt: skip
 
 
+def _pair_sums(s: Sizes) -> Arguments:
+    """Windows of some points, or of none, and points of a block with which one of them meets: any, or all in order."""
+    widest, count = s.windows[-1], 5
+    windows = np.zeros((count, s.columns, 64 * (1 + (widest - 1) // 64)), np.float32)
+    windows[:, :, :widest] = s.rng.normal(size=(count, s.columns, widest)) / s.columns**0.5
+    columns = np.arange(s.count) if s.tabulated else s.rng.integers(0, s.count, 7)
+    return [
+        windows, s.rng.integers(0, widest + 1, count), np.array(s.multipliers, np.float32),
+        s.rng.integers(0, count, len(columns)), columns, s.points.T.copy(),
+    ]  # fmt: skip
+
+
 def _pair_keys(s: Sizes) -> Arguments:
     """Five keys, of which some get points, several or none; their windows are full, or not, or empty."""
     keys, widths, widest = 5, len(s.multipliers), s.windows[-1]
@@ -425,6 +437,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "pair_keys_take": _pair_keys_take,
     "pair_split_paths": _pair_split,
     "pair_step": _pair_step,
+    "pair_sums": _pair_sums,
     "pair_terms": _pair_terms,
     "quantile": lambda s: [_features(s)[:, 0], s.rng.random()],
     "records": _records,
@@ -466,6 +479,7 @@ ON_DEVICE: dict[str, list[int]] = {
     "pair_keys_take": [],
     "pair_split_paths": [0, 1, 2],
     "pair_step": [],
+    "pair_sums": [0, 1, 5],
     "pair_terms": [0, 2, 3],
     **{name: [] for name in ("autoregress", "view_channels", "view_follow", "view_rows", "view_sums", "view_watch")},
 }

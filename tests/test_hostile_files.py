@@ -137,6 +137,8 @@ def test_a_position_outside_of_its_window(tmp_path: Path, content: bytes, positi
         ("run", "time", True),
         ("run", "number", 2**70),
         ("run", "windows", []),
+        ("run", "left", []),
+        ("run", "left", [{"items": {}}, {"items": {}}]),
         ("options", "ert", -4),
         ("options", "window", "x"),
         ("options", "backend", "evil"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,14 @@ from tocsin import LSDD, MMD, Blocks, Custom, Detector, Gaussian, Independent, M
 from tocsin._calibration.normalise import Normaliser
 from tocsin._calibration.plan import Mode, Plan, make_plan
 from tocsin._common.seeds import Purpose, generator
-from tocsin._compute import Backend
-from tocsin._compute.arrays import Float32Array
+from tocsin._compute import Backend, on_host
+from tocsin._compute.arrays import Float32Array, Int64Array
+from tocsin._detector.stepping import entered
 from tocsin._execution.threads import Threads
 from tocsin._samplers import DrawnStreams, InBlocks, Sampler, Singly, Source, Streams
-from tocsin._statistics.base import Live, NullPaths, Parts, Prepared, Setting, Statistic
+from tocsin._state import Run
+from tocsin._statistics.base import NullPaths, Parts, Prepared, Setting, Statistic
+from tocsin._statistics.family import LiveFamily
 from tocsin._statistics.kernels import median_distance
 from tocsin._statistics.lsdd import BOOTSTRAPS, CANDIDATES, bumps_products, choose_regularisation
 
@@ -141,7 +145,7 @@ class Oracle:
 
     distance: Callable[[Any, Any], float]
     bootstrap: Callable[[Indices, Indices, int, int], Floats] | None = None
-    warm: Callable[[Floats, Indices], float] | None = None
+    warm: Callable[[naive.Window], float] | None = None
     unit: float | None = None
 
 
@@ -160,7 +164,7 @@ def _mmd_oracle(case: Case, kernel: naive.Kernel, unit: float = 1.0) -> Oracle:
     return Oracle(
         distance=lambda X, Y: naive.mmd(X, Y, kernel, guard),
         bootstrap=lambda v, stream, window, widest: naive.bootstrap_mmd_path(K, v, stream, window, widest, guard),
-        warm=lambda window, own: naive.warm_mmd(points, window, own, kernel, guard),
+        warm=lambda window: naive.warm_mmd(points, window, kernel, guard),
         unit=unit,
     )
 
@@ -182,7 +186,7 @@ def _typical_oracle(case: Case, kernel: naive.Kernel, sign: int) -> Oracle:
         bootstrap=lambda v, stream, window, widest: (
             sign * naive.bootstrap_atypicality_path(K, v, stream, window, widest, guard)
         ),
-        warm=lambda window, own: sign * naive.warm_atypicality(points, window, own, kernel, guard),
+        warm=lambda window: sign * naive.warm_atypicality(points, window, kernel, guard),
         unit=1.0,
     )
 
@@ -234,7 +238,9 @@ def _lsdd_oracle(points: Floats, centres: Floats, width: float, guard: int = 0) 
         bootstrap=lambda v, stream, window, widest: naive.bootstrap_feature_path(
             features, v, stream, window, widest, guard
         ),
-        warm=lambda window, own: naive.warm_features(features, naive.bumps(window, centres, width) @ root, own, guard),
+        warm=lambda window: naive.warm_features(
+            features, replace(window, points=naive.bumps(window.points, centres, width) @ root), guard
+        ),
     )
 
 
@@ -255,7 +261,9 @@ def _mean_problem(case: Case) -> Problem:
         bootstrap=lambda v, stream, window, widest: naive.bootstrap_feature_path(
             points / deviations, v, stream, window, widest, case.guard
         ),
-        warm=lambda window, own: naive.warm_features(points / deviations, window / deviations, own, case.guard),
+        warm=lambda window: naive.warm_features(
+            points / deviations, replace(window, points=window.points / deviations), case.guard
+        ),
     )
     return _problem(MeanShift(), [oracle], case)
 
@@ -267,8 +275,10 @@ def _signed_problem(case: Case) -> Problem:
         bootstrap=lambda v, stream, window, widest: naive.bootstrap_signed_path(
             (points - points.mean(0)) @ direction, v, stream, window, widest, case.guard
         ),
-        warm=lambda window, own: naive.warm_signed(
-            (points - points.mean(0)) @ direction, (window - points.mean(0)) @ direction, own, case.guard
+        warm=lambda window: naive.warm_signed(
+            (points - points.mean(0)) @ direction,
+            replace(window, points=(window.points - points.mean(0)) @ direction),
+            case.guard,
         ),
     )
     return _problem(MeanShift(direction=direction.tolist()), [oracle], case)
@@ -459,36 +469,48 @@ def test_direct_paths(name: str, backend: Backend, case: Case) -> None:
 # The live statistic
 
 
-def _expected_live(case: Case, oracle: Oracle, window: int, seen: Floats, own: list[int]) -> Floats:
-    """After each point; own: its index in the reference, -1 for new points, as at a warm start."""
+def _expected_live(case: Case, oracle: Oracle, window: int, seen: Floats, began: list[int]) -> Floats:
+    """After each point of a run that begins with these reference points: W that leave the reference for the next W."""
+    own = [*began, *[-1] * (len(seen) - len(began))]
     path = np.full(len(seen), np.nan)
     for t in range(window, len(seen) + 1):
-        recent, theirs = seen[t - window : t], own[t - window : t]
-        if oracle.warm is not None and max(theirs) >= 0:
-            path[t - 1] = oracle.warm(recent, theirs)
-        else:  # A function of two samples cannot leave out single comparisons: the point leaves the reference.
+        inside = range(t - window, t)
+        recent, theirs, lacking = seen[t - window : t], own[t - window : t], [i < 2 * len(began) for i in inside]
+        if oracle.warm is not None and any(lacking):
+            path[t - 1] = oracle.warm(naive.Window(recent, theirs, lacking, began))
+        else:  # For a function of two samples, they are away as long as they are in the window.
             present = [place for place in theirs if place >= 0]
             path[t - 1] = oracle.distance(np.delete(case.points, present, axis=0), recent)
     return path
 
 
+def _begun(live: LiveFamily, points: Floats, starters: Int64Array, guard: int) -> tuple[Run, Floats]:
+    """A run that begins with these points, as `warm_run` has it, and its channels after each of them."""
+    near = [j for j in range(len(points)) if 0 < np.abs(starters - j).min() <= guard]
+    block = np.array([*starters, *near])
+    observed, left = live.leave_out(live.observe(points[block], block), block, len(starters))
+    run = Run.begun(live.begin(0), len(starters), 0, points[starters], left)
+    return run, on_host(live.advance(run.windows, observed, 0, len(starters)))
+
+
 def _check_live(case: Case, name: str, backend: Backend, length: int) -> None:
     """A warm start with reference points, then a stream in blocks of all sizes."""
     problem, stream = PROBLEMS[name](case), case.stream(length)
-    live: Live = _prepare(case, problem, backend).live(None)
+    live = LiveFamily([_prepare(case, problem, backend).live(None)])
     starters = case.rng.permutation(len(case.points))[: case.widest]
-    everyone = np.arange(len(case.points))
-    close = [j for j in everyone if 0 < np.abs(starters - j).min() <= case.guard]
-    block = np.array([*starters, *close])
-    state = live.begin(0)
-    pieces = [live.advance(state, live.observe(case.points[block], block), 0, len(starters))]
+    run, first = _begun(live, case.points, starters, case.guard)
+    assert run.left is not None
+    pieces = [first[-1:] + live.due(run.left, np.zeros(1, np.int64))]
+    fitted: Any = SimpleNamespace(live=live, widest=case.widest)
     cuts = np.unique(np.r_[0, 1, case.rng.integers(0, length, 3), length])
     for start, stop in pairwise(cuts.tolist()):
-        pieces.append(live.advance(state, live.observe(stream[start:stop], None), 0, stop - start))
-    seen, own = np.concatenate([case.points[starters], stream]), [*starters.tolist(), *[-1] * length]
-    values = np.concatenate([on_device(backend).get(piece) for piece in pieces])
+        pieces.append(on_host(entered(fitted, run, live.observe(stream[start:stop], None), 0, stop - start)))
+        run.time += stop - start
+    assert (run.left is None) == (length >= 2 * case.widest)
+    values = np.concatenate(pieces)
+    seen = np.concatenate([case.points[starters], stream])
     for got, (oracle, window) in zip(values.T, problem.channels, strict=True):
-        _agree(got, _expected_live(case, oracle, window, seen, own), oracle.unit)
+        _agree(got, _expected_live(case, oracle, window, seen, starters.tolist())[case.widest - 1 :], oracle.unit)
 
 
 @problems
@@ -628,37 +650,41 @@ def test_statistics_together() -> None:
     ("calibration", "discrete"), [("steady", False), ("steady", True), ("paper", False), ("fixed", False)]
 )
 def test_warm_start(calibration: Mode, discrete: bool) -> None:
-    """A run begins with distinct reference points that would not have rung, compared as null streams were.
+    """A run begins with distinct reference points that would not have rung, and leaves them out of its reference.
 
-    That is: with every reference point that the detector compares with but themselves; in a discrete reference, with
-    all.
+    So do the W observations after them; what follows is compared with all points. A discrete reference is met as it is.
     """
     rng, width, window = np.random.default_rng(3), 1.3, 4
     points = rng.integers(0, 2, (60, 1)).astype(np.float64) if discrete else rng.normal(size=(60, 2))
     kernel = naive.gaussian(width)
-    detector = Detector(30, MMD(kernel), window=window, mode=calibration, paths=100, seed=2).fit(points)
-    reference, compared, normaliser, _ = _fitted_parts(detector)
+    detector = Detector(30, MMD(kernel), window=window, mode=calibration, paths=100, seed=2, reset_on_alarm=False)
+    reference, compared, normaliser, _ = _fitted_parts(detector.fit(points))
     windows = set()
     for run_number in range(5):
         starters = np.array(detector._run.windows[0]["recent"])
-        new = rng.normal(size=points.shape[1])
         windows.add(tuple(sorted(starters.ravel().tolist())))
-        window_points = np.vstack([starters[1:], new])
         own = [-1] * window
-        if discrete:
-            quiet = naive.mmd(compared, starters, kernel)
-        else:
+        if not discrete:
             assert len({int(np.flatnonzero((reference == point).all(1))[0]) for point in starters}) == window
             own = [int(found[0]) if len(found := np.flatnonzero((compared == point).all(1))) else -1
                    for point in starters]  # fmt: skip
-            quiet = naive.warm_mmd(compared, starters, own, kernel)
-            own = [*own[1:], -1]
-        # The coin of the test that was not made is not known.
-        assert naive.on_grid(quiet, normaliser.grid, normaliser.origin) <= detector.thresholds_[0] + TOLERANCE
-        got = detector.update(new).statistic - normaliser.tie * naive.coin(detector.seed_, 0, run_number, 1)
-        expected = naive.warm_mmd(compared, window_points, own, kernel)
+        began = [place for place in own if place >= 0]
+        seen, own = np.concatenate([starters, rng.normal(size=(10, points.shape[1]))]), [*own, *[-1] * 10]
+        for time in range(11):
+            inside = slice(time, time + window)
+            lacking = [i < 2 * window for i in range(time, time + window)]
+            if discrete:
+                expected = naive.mmd(compared, seen[inside], kernel)
+            else:
+                expected = naive.warm_mmd(compared, naive.Window(seen[inside], own[inside], lacking, began), kernel)
+            on_grid = naive.on_grid(expected, normaliser.grid, normaliser.origin)
+            if not time:  # The coin of the test that was not made is not known.
+                assert on_grid <= detector.thresholds_[0] + TOLERANCE
+                continue
+            new = seen[time + window - 1]
+            got = detector.update(new).statistic - normaliser.tie * naive.coin(detector.seed_, 0, run_number, time)
+            _agree(got, np.array(on_grid), 1.0)
         assert (normaliser.grid > 0) == discrete
-        _agree(got, np.array(naive.on_grid(expected, normaliser.grid, normaliser.origin)), 1.0)
         detector.reset()
     assert len(windows) > 1, "every run starts with the same window"
 
@@ -677,11 +703,12 @@ def test_warm_start_in_blocks() -> None:
         assert len(set(own)) == window
         jumps.append(sum(j != i + 1 for i, j in pairwise(own)))
         crossings += (edges[1] - 1, edges[1]) in pairwise(own)
-        assert naive.warm_mmd(points, starters, own, kernel, guard) <= detector.thresholds_[0] + TOLERANCE
+        quiet = naive.warm_mmd(points, naive.Window(starters, own, [True] * window, own), kernel, guard)
+        assert quiet <= detector.thresholds_[0] + TOLERANCE
         new = rng.normal(size=2)
         got = detector.update(new).statistic - normaliser.tie * naive.coin(detector.seed_, 0, run_number, 1)
-        expected = naive.warm_mmd(points, np.vstack([starters[1:], new]), [*own[1:], -1], kernel, guard)
-        _agree(got, np.array(expected), 1.0)
+        after = naive.Window(np.vstack([starters[1:], new]), [*own[1:], -1], [True] * window, own)
+        _agree(got, np.array(naive.warm_mmd(points, after, kernel, guard)), 1.0)
         detector.reset()
     assert np.mean(jumps) < 2, "six points are four and two, but where a group ends"
     assert crossings == 0

@@ -212,6 +212,7 @@ def _as_version_4(description: dict[str, Any]) -> None:
     options = description["options"]["items"]
     options["calibration"] = options.pop("mode")
     del options["reset_on_alarm"], description["fitted"]["items"]["resets"]
+    description.get("run", {"items": {"left": None}})["items"].pop("left")
 
 
 def test_version_4_goes_on(tmp_path: Path) -> None:
@@ -234,12 +235,16 @@ def test_version_4_goes_on(tmp_path: Path) -> None:
         assert repr(old) == repr(saved)
 
 
-def test_version_3_goes_on(file: Path) -> None:
+def test_version_3_goes_on(tmp_path: Path) -> None:
     """Its state stood among what `fit` makes: the same outcomes, from where it was saved."""
+    file, saved = tmp_path / "good.tocsin", fitted([MMD(Gaussian()), MeanShift()], start="cold")
+    saved.update_many(STREAM[:7])
+    saved.save(file)
     with zipfile.ZipFile(file) as archive:
         members = {name: archive.read(name) for name in archive.namelist()}
     description = json.loads(members["tocsin.json"])
     run = description.pop("run")["items"]
+    assert run.pop("left") is None
     description["state"] = {"items": {str(i): state for i, state in enumerate(run.pop("windows"))}}
     description["live"] = {"items": {str(i): parts for i, parts in enumerate(description["live"])}}
     description["fitted"]["items"] |= {**run, "run": run.pop("number"), "stream": 0}

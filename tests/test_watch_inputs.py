@@ -254,9 +254,11 @@ def test_control_characters_reach_no_terminal(tmp_path: Path, log: Path) -> None
         result = tocsin("watch", file, *arguments)
         assert result.exit_code == status, result.output
         assert CONTROL.search(result.output) is None, result.output
-    told = tocsin("watch", file, log).stdout
-    assert "x[31m" in told
-    assert "y2J" in told
+    for column, shown in enumerate(["x[31m", "y2J"]):
+        moved = STREAM.copy()
+        moved[QUIET:, 1 - column] -= 2  # one column alone has changed, and is named
+        log.write_text(csv(moved, header=",".join(NAMES) + "\n"))
+        assert shown in tocsin("watch", file, log).stdout
 
 
 def test_a_row_that_is_left_out_is_told_of_in_the_words_of_the_command(file: Path, tmp_path: Path) -> None:

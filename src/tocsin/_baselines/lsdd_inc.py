@@ -24,7 +24,7 @@ from tocsin._detector.detector import Watcher
 from tocsin._detector.schema import Number, Record, Rule, Whole, must
 from tocsin._detector.sizes import Sizes
 from tocsin._state import ALONE, Fitted
-from tocsin._statistics.base import Channel, Live, Parts, Stepwise, WindowState
+from tocsin._statistics.base import Channel, Cold, Live, Parts, Stepwise, WindowState
 from tocsin._statistics.family import LiveFamily
 from tocsin._statistics.kernels import median_distance
 from tocsin._statistics.lsdd import LSDD, MANY, Bumps, bumps_products, choose_regularisation, factor
@@ -212,7 +212,7 @@ def _null_distances(
     return functions.mean_distances(values, first, values, second)
 
 
-class LSDDIncLive(Stepwise):
+class LSDDIncLive(Cold, Stepwise):
     """Squared distance of the window's mean feature from the reference's, or from that of W redrawn points.
 
     reference: the features to draw from; a single row stands for itself, the mean of all.

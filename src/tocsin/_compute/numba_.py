@@ -35,7 +35,7 @@ from tocsin._compute.numba_features import (
     feature_split_paths,
     mean_distances,
 )
-from tocsin._compute.numba_live import pair_bank_step, pair_keys_advance, pair_keys_take
+from tocsin._compute.numba_live import pair_bank_step, pair_keys_advance, pair_keys_take, pair_sums
 from tocsin._compute.numba_pairs import exponentials, gaussian_products
 from tocsin._compute.numba_paths import pair_bootstrap_paths, pair_split_paths
 from tocsin._compute.numba_rule import decide, judge, judge_one
@@ -79,6 +79,7 @@ __all__ = [
     "pair_keys_take",
     "pair_split_paths",
     "pair_step",
+    "pair_sums",
     "pair_terms",
     "put",
     "quantile",

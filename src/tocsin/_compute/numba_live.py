@@ -6,7 +6,7 @@ import numpy as np
 
 from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin._compute.jit import jit
-from tocsin._compute.numba_pairs import STRIP, all_widths
+from tocsin._compute.numba_pairs import STRIP, all_widths, row_total
 from tocsin._compute.numba_stream import entered
 from tocsin._compute.tiles import distance_strip
 
@@ -93,6 +93,39 @@ def _bank_step(
         for k in range(own.shape[0]):
             own[k, place] = block[k, q]
         position[s], filled[s] = (place + 1) % widest, count
+
+
+def pair_sums(
+    windows: Float32Array,
+    sizes: Int64Array,
+    multipliers: Float32Array,
+    which: Int64Array,
+    columns: Int64Array,
+    block: Float32Array,
+) -> Float64Array:
+    out = np.empty((multipliers.size, which.size))
+    _sums(windows, sizes, multipliers, which, columns, block, out)
+    return out
+
+
+@jit
+def _sums(
+    windows: Float32Array,
+    sizes: Int64Array,
+    multipliers: Float32Array,
+    which: Int64Array,
+    columns: Int64Array,
+    block: Float32Array,
+    out: Float64Array,
+) -> None:
+    kernels = np.empty((multipliers.size + 1, windows.shape[2]), np.float32)
+    for q in range(which.size):
+        own, size = windows[which[q]], sizes[which[q]]
+        for j in range(0, size, STRIP):
+            distance_strip(own, j, block, columns[q], kernels, 0, j)
+        all_widths(kernels, size, multipliers)
+        for w in range(multipliers.size):
+            out[w, q] = row_total(kernels, w, size)
 
 
 def pair_keys_advance(

@@ -397,6 +397,25 @@ def pair_bank_step(
     return out
 
 
+def pair_sums(
+    windows: Float32Array,
+    sizes: Int64Array,
+    multipliers: Float32Array,
+    which: Int64Array,
+    columns: Int64Array,
+    block: Float32Array,
+) -> Float64Array:
+    """Sums of kernels of columns[q] of `block` and the first sizes[which[q]] points of windows[which[q]]; (widths, n).
+
+    windows (S, d, W + padding), sizes (S,).
+    """
+    out = np.empty((len(multipliers), len(which)))
+    for q, (s, column) in enumerate(zip(which, columns, strict=True)):
+        points = windows[s, :, : sizes[s]]
+        out[:, q] = _gaussian(points.T, block[:, column : column + 1].T, multipliers)[:, :, 0].sum(1)
+    return out
+
+
 def pair_keys_advance(
     points: Float32Array,
     sums: Float32Array,

@@ -221,6 +221,16 @@ class Hot(Protocol):
         block_linear: Float64Array,
     ) -> Float64Array: ...
 
+    def pair_sums(
+        self,
+        windows: Float32Array,
+        sizes: Int64Array,
+        multipliers: Float32Array,
+        which: Int64Array,
+        columns: Int64Array,
+        block: Float32Array,
+    ) -> Float64Array: ...
+
     def pair_keys_advance(
         self,
         points: Float32Array,

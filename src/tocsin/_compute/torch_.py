@@ -26,7 +26,7 @@ from tocsin._compute.torch_features import (
     feature_split_paths,
     mean_distances,
 )
-from tocsin._compute.torch_live import pair_advance, pair_bank_step
+from tocsin._compute.torch_live import pair_advance, pair_bank_step, pair_sums
 from tocsin._compute.torch_memory import Given, get, put
 from tocsin._compute.torch_pairs import pair_bootstrap_paths, pair_split_paths
 from tocsin._compute.torch_rows import gaussian_observe, gaussian_products, gaussian_row_sums, pair_terms
@@ -65,6 +65,7 @@ __all__ = [
     "pair_keys_take",
     "pair_split_paths",
     "pair_step",
+    "pair_sums",
     "pair_terms",
     "put",
     "quantile",

@@ -138,3 +138,20 @@ def pair_bank_step(
     ahead[own], linear[own] = sums, means
     position[own], filled[own] = (place + 1) % widest, known
     return _channels(out, rows, signs)
+
+
+def pair_sums(
+    windows: Tensor,
+    sizes: Tensor,
+    multipliers: Float32Array,
+    which: Int64Array,
+    columns: Int64Array,
+    block: Given,
+) -> Tensor:
+    device = windows.device
+    own = torch.as_tensor(which, device=device)
+    x = torch.as_tensor(block, device=device)[:, torch.as_tensor(columns, device=device)].T
+    squares = (windows[own] - x[:, :, None]).square_().sum(1)
+    missing = torch.arange(windows.shape[2], device=device) >= sizes[own][:, None]
+    kernels = kernels_at(squares, multipliers)
+    return torch.stack([kernel.masked_fill(missing, 0).sum(1, dtype=torch.float64) for kernel in kernels])

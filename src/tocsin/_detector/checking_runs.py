@@ -55,8 +55,11 @@ def check_run(
             "number": Whole(),
             "time": Whole(),
             "alarm": Maybe(Of((Outcome,))),
+            "left": Maybe(Each(tuple(left_rule(member, sizes) for member in live.members))),
         }
     )(run, at)
+    young = sizes.warm and time < RECENT_WINDOWS * sizes.widest
+    must(run["left"] is None or young, f"{at}.left", "something", "None, by the clock")
     remembered = min(run["time"], recent)
     must(len(run["recent"]) == remembered, f"{at}.recent", len(run["recent"]), f"{remembered} points, by the clock")
     alarm = run["alarm"]
@@ -81,6 +84,34 @@ def state_rule(live: Live, sizes: Sizes, time: int) -> Rule:
     if isinstance(live, CustomLive):
         return lambda value, at: _custom_windows(value, at, sizes)
     return anything
+
+
+def left_rule(live: Live, sizes: Sizes) -> Rule:
+    """What the reference of a young run may lack."""
+    most = min(sizes.widest, sizes.compared - 1)
+    if isinstance(live, GaussianLive):
+        widths = len(live.multipliers)
+        return lambda value, at: _left_of_kernels(value, at, sizes, widths, most)
+    if isinstance(live, FeatureLive):
+        return Record({"centre": Array("f8", (len(live.centre),), -LARGEST_FEATURE, LARGEST_FEATURE)})
+    if isinstance(live, CallableLive):
+        return lambda value, at: _left_of_a_function(value, at, sizes, most)
+    return Record({})
+
+
+def _left_of_kernels(value: Any, at: str, sizes: Sizes, widths: int, most: int) -> None:
+    points = Array("f4", (sizes.columns, None), -FARTHEST, FARTHEST)
+    moved = Array("f8", (widths,), -MODERATE, MODERATE)
+    Record({"points": points, "count": Whole(0, most), "moved": moved})(value, at)
+    _in_order({"points": value["points"]}, at)
+    whole = room_for(value["count"])
+    must(
+        value["points"].shape[1] == whole, f"{at}.points", value["points"].shape[1], f"{whole} columns, by their count"
+    )
+
+
+def _left_of_a_function(value: Any, at: str, sizes: Sizes, most: int) -> None:
+    Record({"points": sizes.few(most), "moved": Number()})(value, at)
 
 
 def _kernel_windows(value: Any, at: str, sizes: Sizes, widths: int, entered: int) -> None:

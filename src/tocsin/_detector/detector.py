@@ -29,7 +29,7 @@ from tocsin._detector.options import learned_from, options_given, statistics_giv
 from tocsin._detector.schema import Many, Rule, text
 from tocsin._detector.sizes import Sizes
 from tocsin._detector.starting import warm_run
-from tocsin._detector.stepping import advance, advance_in_place, advance_until_alarm, advance_with_resets
+from tocsin._detector.stepping import advance, advance_in_place, advance_until_alarm, advance_with_resets, entered
 from tocsin._execution.cluster import joined
 from tocsin._explain.result import Explanation
 from tocsin._samplers import Sampler
@@ -64,11 +64,11 @@ class Watcher(DetectorBase[C]):
             point = fitted.intake.one(x)
             if run.alarm is not None and fitted.resets:
                 run = self._begin(fitted, run)
-            elif not fitted.live.at_once:
+            elif not fitted.live.at_once or run.left is not None:
                 run = run.copy()  # a user's function may fail, or Ctrl-C come, and the run must not have moved then
             else:
                 return advance_in_place(fitted, run, point)
-            values = fitted.live.advance(run.windows, fitted.live.observe(point, None), 0, 1)
+            values = entered(fitted, run, fitted.live.observe(point, None), 0, 1)
             outcome = fitted.rule.one(compute.on_host(values), run.number, run.time + 1)
             run.remember(point)
             run.settle(outcome)

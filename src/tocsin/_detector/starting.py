@@ -8,8 +8,9 @@ from tocsin import _compute as compute
 from tocsin._calibration.result import Calibration
 from tocsin._common.errors import Code, InputError, Option
 from tocsin._common.seeds import Purpose, generator
+from tocsin._compute import Functions, on_host
 from tocsin._compute.arrays import Int64Array
-from tocsin._samplers import InBlocks
+from tocsin._samplers import InBlocks, Singly, Source
 from tocsin._state import Fitted, Run
 from tocsin._statistics.base import choose
 
@@ -18,14 +19,22 @@ MOST_STARTS = 10_000
 
 def warm_run(fitted: Fitted[Calibration], number: int) -> Run:
     """A new run, whose windows are drawn until they are quiet."""
-    rng, places = generator(fitted.seed, Purpose.START, number), places_of(fitted)
+    rng, functions = generator(fitted.seed, Purpose.START, number), compute.load("numpy")
+    places, live, widest = places_of(fitted), fitted.live, fitted.widest
     for _ in range(MOST_STARTS):
-        chosen = _warm_window(fitted, rng)
-        points, own = choose(fitted.reference, chosen), None if places is None else places[chosen]
-        windows = fitted.live.begin(number)
-        values = fitted.live.advance(windows, fitted.live.observe(points, own), 0, fitted.widest)[-1:]
+        chosen = warm_windows(fitted, rng, 1, functions)[0]
+        if fitted.calibration.guard:
+            chosen = np.concatenate([chosen, _near(fitted, chosen)])
+        points, windows, left = choose(fitted.reference, chosen), live.begin(number), None
+        observed = live.observe(points, None if places is None else places[chosen])
+        if places is not None:
+            observed, left = live.leave_out(observed, places[chosen], widest)
+        run = Run.begun(windows, widest, number, choose(points, np.arange(widest)), left)
+        values = live.advance(windows, observed, 0, widest)[-1:]
+        if left is not None:
+            values = on_host(values) + live.due(left, np.zeros(1, np.int64))
         if fitted.rule.quiet_at_first(values, rng.random(1))[0]:
-            return Run.begun(windows, fitted.widest, number, choose(points, np.arange(fitted.widest)))
+            return run
     raise InputError(
         f"{MOST_STARTS} windows drawn from the reference all rang at once, so no quiet start exists: ",
         Option("ert", Code(f"{fitted.calibration.ert:g}")),
@@ -35,16 +44,28 @@ def warm_run(fitted: Fitted[Calibration], number: int) -> Run:
     )
 
 
-def _warm_window(fitted: Fitted[Calibration], rng: np.random.Generator) -> Int64Array:
-    """Reference points to start with, drawn as null streams are, and after them their neighbours within the guard."""
-    widest, block, guard = fitted.widest, fitted.calibration.block, fitted.calibration.guard
-    if block == 1:
-        return rng.choice(len(fitted.reference), widest, replace=False)
-    assert fitted.edges is not None
-    source = InBlocks(fitted.edges, block, guard)
-    chosen = source.distinct(rng, 1, widest, compute.load("numpy"))[0].astype(np.int64)
+def warm_windows(fitted: Fitted[Calibration], rng: np.random.Generator, count: int, functions: Functions) -> Int64Array:
+    """Places of reference points to start with, drawn as null streams are; (count, W).
+
+    They are distinct, but for a discrete reference: null streams are drawn from its pseudo-references, and so are they.
+    """
+    everyone, widest, block = len(fitted.reference), fitted.widest, fitted.calibration.block
+    if block > 1:
+        assert fitted.edges is not None
+        source: Source = InBlocks(fitted.edges, block, fitted.calibration.guard)
+    elif fitted.calibration.references == "direct":
+        laws = rng.integers(0, everyone, (count, everyone))
+        return np.take_along_axis(laws, rng.integers(0, everyone, (count, widest)), 1)
+    else:
+        source = Singly(everyone)
+    return source.distinct(rng, count, widest, functions).astype(np.int64)
+
+
+def _near(fitted: Fitted[Calibration], chosen: Int64Array) -> Int64Array:
+    """Other reference points within the guard of those chosen."""
+    guard = fitted.calibration.guard
     near = np.unique(np.clip(chosen[:, None] + np.arange(-guard, guard + 1), 0, len(fitted.reference) - 1))
-    return np.concatenate([chosen, np.setdiff1d(near, chosen)])
+    return np.setdiff1d(near, chosen)
 
 
 def places_of(fitted: Fitted[Calibration]) -> Int64Array | None:

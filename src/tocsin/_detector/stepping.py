@@ -3,24 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from tocsin._compute.arrays import BoolArray
+from tocsin._compute import on_host
+from tocsin._compute.arrays import Array, BoolArray
 from tocsin._state.fitted import C, Fitted
 from tocsin._state.outcomes import Outcome, Outcomes
 from tocsin._state.rule import ALONE
-from tocsin._state.run import Run
+from tocsin._state.run import RECENT_WINDOWS, Run
 from tocsin._statistics.base import Points
 
 SHORTEST_PIECE = 32
 """Observations tested at once after a reset; twice as many each time, since what follows an alarm is tested again."""
 
 
+def entered(fitted: Fitted[C], run: Run, observed: list[Any], start: int, stop: int) -> Array:
+    """The channels of observed points start..stop, which enter the windows of a run; its clock does not move.
+
+    While the run is young, points meet a reference without those that it began with: the first W of them alone, and
+    then the windows that hold some of these.
+    """
+    live, left = fitted.live, run.left
+    if left is None:
+        return live.advance(run.windows, observed, start, stop)
+    ages = [fitted.widest - run.time, RECENT_WINDOWS * fitted.widest - run.time]
+    lacking, young = (min(max(start + age, start), stop) for age in ages)
+    pieces = []
+    if lacking > start:
+        seen = live.lacking(left, observed, start, lacking)
+        pieces.append(on_host(live.advance(run.windows, seen, 0, lacking - start)))
+    if young > lacking:
+        pieces.append(on_host(live.advance(run.windows, observed, lacking, young)))
+    values: Array = np.concatenate(pieces) + live.due(left, np.arange(run.time + 1, run.time + 1 + young - start))
+    if young - start == ages[1]:
+        run.left = None
+    if stop > young:
+        values = np.concatenate([values, on_host(live.advance(run.windows, observed, young, stop))])
+    return values
+
+
 def advance(fitted: Fitted[C], run: Run, points: Points, observed: list[object], start: int, stop: int) -> Outcomes:
     """Let points start..stop, which were observed, enter the windows of a run, and test each."""
     count = stop - start
-    values = fitted.live.advance(run.windows, observed, start, stop) if count else np.empty((0, len(fitted.channels)))
+    values = entered(fitted, run, observed, start, stop) if count else np.empty((0, len(fitted.channels)))
     time = np.arange(run.time + 1, run.time + 1 + count)
     outcomes = fitted.rule(values, ALONE, np.array([run.number]), time)
     run.time += count

@@ -52,7 +52,7 @@ class ChangeDetector(OutlierMixin, BaseEstimator):  # type: ignore[misc]
     >>> from sklearn.pipeline import make_pipeline
     >>> from sklearn.preprocessing import StandardScaler
     >>> rng = np.random.default_rng(0)
-    >>> watch = make_pipeline(StandardScaler(), ChangeDetector(ert=500, seed=1)).fit(rng.normal(size=(1000, 3)))
+    >>> watch = make_pipeline(StandardScaler(), ChangeDetector(ert=500, seed=2)).fit(rng.normal(size=(1000, 3)))
     >>> watch.predict(rng.normal(size=(5, 3)))
     array([1, 1, 1, 1, 1])
     >>> bool((watch.predict(rng.normal(2, size=(20, 3))) == -1).any())

@@ -26,6 +26,7 @@ class Run:
     windows: of each statistic, what it keeps of recent points.  recent: the latest points of this run.
     begun_with: points that stood before them when it began, if any.
     number: how many runs came before.  time: observations so far.  alarm: the first, if there was one.
+    left: of each statistic, what its reference lacks while the run is young; None when it lacks nothing.
     stream: 0 for that of a detector alone; among many, the number that chooses its coins.
     """
 
@@ -35,12 +36,20 @@ class Run:
     number: int = 0
     time: int = 0
     alarm: Outcome | None = None
+    left: list[Parts] | None = None
     stream: int = 0
 
     @classmethod
-    def begun(cls, windows: list[WindowState], widest: int, number: int, begun_with: Points | None = None) -> Run:
+    def begun(
+        cls,
+        windows: list[WindowState],
+        widest: int,
+        number: int,
+        begun_with: Points | None = None,
+        left: list[Parts] | None = None,
+    ) -> Run:
         """A new run."""
-        return cls(windows, deque(maxlen=RECENT_WINDOWS * widest), begun_with, number)
+        return cls(windows, deque(maxlen=RECENT_WINDOWS * widest), begun_with, number, left=left)
 
     @classmethod
     def of_window(
@@ -55,7 +64,7 @@ class Run:
         """That of one stream of many, whose window holds these points, to look at."""
         begun = max(len(window) - time, 0)
         before = window[:begun] if begun else None
-        return cls(list(windows), deque(window[begun:]), before, number, time, alarm, stream)
+        return cls(list(windows), deque(window[begun:]), before, number, time, alarm, stream=stream)
 
     def copy(self) -> Run:
         """One that goes on from here, and leaves this as it is."""
@@ -87,6 +96,7 @@ class Run:
             "number": self.number,
             "time": self.time,
             "alarm": self.alarm,
+            "left": self.left,
         }
 
     @classmethod

@@ -170,6 +170,18 @@ class Live(Protocol):
             not compared with themselves, nor with the points of this block that are within the guard.
         """
 
+    def leave_out(self, observed: Any, own: Int64Array, count: int) -> tuple[Any, Parts]:
+        """The first `count` of these observed points, as a run begins with them, and what its reference then lacks.
+
+        They leave the reference, and each is compared with the points that stay. own: as `observe` had them.
+        """
+
+    def lacking(self, left: Parts, observed: Any, start: int, stop: int) -> Any:
+        """Observed points start..stop, compared with the reference as `leave_out` left it."""
+
+    def due(self, left: Parts) -> Float64Array:
+        """What is to be added to each channel, (channels,), as far as its window has met the reference so."""
+
     def begin(self, run: int) -> WindowState:
         """Empty windows. run: the number of the run, for statistics that draw at random."""
 
@@ -209,6 +221,19 @@ class Anew:
     goes_on = False
 
     def renew(self, state: WindowState) -> WindowState:
+        raise NotImplementedError
+
+
+class Cold:
+    """A live statistic whose runs never begin with reference points."""
+
+    def leave_out(self, observed: Any, own: Int64Array, count: int) -> tuple[Any, Parts]:
+        raise NotImplementedError
+
+    def lacking(self, left: Parts, observed: Any, start: int, stop: int) -> Any:
+        raise NotImplementedError
+
+    def due(self, left: Parts) -> Float64Array:
         raise NotImplementedError
 
 

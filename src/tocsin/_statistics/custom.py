@@ -164,6 +164,20 @@ class CustomLive(Stepwise):
         places = [-1] * len(points) if own is None else own.tolist()
         return points.copy() if isinstance(points, np.ndarray) else points, places
 
+    def leave_out(
+        self, observed: tuple[Points, list[int]], own: Int64Array, count: int
+    ) -> tuple[tuple[Points, list[int]], Parts]:
+        """Points of the reference leave it for as long as they are in the window anyway."""
+        return observed, {}
+
+    def lacking(
+        self, left: Parts, observed: tuple[Points, list[int]], start: int, stop: int
+    ) -> tuple[Points, list[int]]:
+        return observed[0][start:stop], observed[1][start:stop]
+
+    def due(self, left: Parts) -> Float64Array:
+        return np.zeros(len(self.channels))
+
     def begin(self, run: int) -> WindowState:
         return {"recent": [], "own": []}
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from tocsin._compute import Functions, on_host
 from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin._samplers import Streams
 from tocsin._statistics.base import Channel, GoingOn, Live, NullPaths, Parts, Points, Prepared, WindowState
+from tocsin._statistics.without import share
 
 
 class PreparedFamily:
@@ -63,11 +65,28 @@ class LiveFamily:
         self.takes_tensors = all(member.takes_tensors for member in members)
         self.at_once = all(member.at_once for member in members)
         self.goes_on = any(member.goes_on for member in members)
+        self._windows = np.array([channel.window for channel in self.channels])
         ends = list(accumulate(len(member.channels) for member in members))
         self._columns = [slice(end - len(member.channels), end) for member, end in zip(members, ends, strict=True)]
 
     def observe(self, points: Points, own: Int64Array | None) -> list[object]:
         return [member.observe(points, own) for member in self.members]
+
+    def leave_out(self, observed: list[Any], own: Int64Array, count: int) -> tuple[list[object], list[Parts]]:
+        met, left = zip(
+            *(member.leave_out(seen, own, count) for member, seen in zip(self.members, observed, strict=True)),
+            strict=True,
+        )
+        return list(met), list(left)
+
+    def lacking(self, left: list[Parts], observed: list[Any], start: int, stop: int) -> list[object]:
+        each = zip(self.members, left, observed, strict=True)
+        return [member.lacking(own, seen, start, stop) for member, own, seen in each]
+
+    def due(self, left: list[Parts], time: Int64Array) -> Float64Array:
+        """What is to be added to the channels after so many observations of a run; (n, channels)."""
+        own = np.concatenate([member.due(parts) for member, parts in zip(self.members, left, strict=True)])
+        return own * share(self._windows, time)
 
     def begin(self, run: int) -> list[WindowState]:
         return [member.begin(run) for member in self.members]

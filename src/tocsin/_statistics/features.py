@@ -16,6 +16,7 @@ from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
 from tocsin._samplers import Streams
 from tocsin._statistics.base import Anew, Channel, NullPaths, Parts, Setting, WindowState
 from tocsin._statistics.neighbours import near, near_products, others
+from tocsin._statistics.without import away
 
 LARGEST = 1e140
 """Features are cut off here: an absurd observation is heard, and its square stays finite."""
@@ -178,6 +179,37 @@ class FeatureLive(Anew):
             apart = left_out.sum(1) if self.features.signed else 2 * (values * left_out).sum(1)
             linear = linear + apart / (self.count - close.sum(1))
         return values, linear
+
+    def leave_out(
+        self, observed: tuple[Float64Array, Float64Array], own: Int64Array, count: int
+    ) -> tuple[tuple[Float64Array, Float64Array], Parts]:
+        """With a guard, points that are near those that a run begins with come after them: each leaves them out too."""
+        values, first, inside = observed[0], observed[0][:count], own >= 0
+        gone = inside & (np.arange(len(own)) < count)
+        weights = away(self.count, int(gone.sum())) * gone
+        close = (np.abs(own[:count, None] - own) <= self.guard) & inside[:count, None] & inside
+        centre = self._centre_without(weights[None], values)[0]
+        own_centres = self._centre_without(np.where(close, 1.0, weights), values)
+        return (first, self._linear(first, centre, own_centres)), {"centre": centre}
+
+    def _centre_without(self, gone: Float64Array, values: Float64Array) -> Float64Array:
+        """The mean of the centred reference without these parts of the values, for each row of `gone`."""
+        return np.asarray(-(gone @ values) / (self.count - gone.sum(1))[:, None])
+
+    def _linear(self, values: Float64Array, centre: Float64Array, met: Float64Array) -> Float64Array:
+        """What points bring along where the mean of the reference is not 0 but this centre; met: of each, or of all."""
+        if self.features.signed:
+            return np.asarray((values - met).sum(1))
+        return np.asarray((centre**2).sum() - 2 * (values * met).sum(1))
+
+    def lacking(
+        self, left: Parts, observed: tuple[Float64Array, Float64Array], start: int, stop: int
+    ) -> tuple[Float64Array, Float64Array]:
+        values, centre = observed[0][start:stop], left["centre"]
+        return values, self._linear(values, centre, centre)
+
+    def due(self, left: Parts) -> Float64Array:
+        return np.zeros(len(self.channels))
 
     def begin(self, run: int) -> WindowState:
         features, windows, widest = len(self.centre), len(self._windows), int(self._windows[-1])

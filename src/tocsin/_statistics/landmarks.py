@@ -242,6 +242,10 @@ class LandmarksLive(GaussianLive):
             linear[:, known] = means if isinstance(linear, np.ndarray) else self.compute.put(means)
         return block, linear
 
+    @property
+    def compared(self) -> int:
+        return int(self._left_out.shape[1])
+
     def parts(self) -> Parts:
         return {**super().parts(), "kind": "landmarks", "weights": self.weights, "left_out": self._left_out}
 

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Array, Float32Array, Float64Array, Int64Array
-from tocsin._statistics.base import Parts, Points, WindowState, choose
+from tocsin._statistics.base import Parts, Points, WindowState
 from tocsin._statistics.mmd_gaussian import PADDING, GaussianLive
 
 ARRAYS = ("buffer", "ahead", "linear", "position", "filled")
 
 STREAMS = 256
 """Streams that one piece of work steps."""
+
+Observed = tuple[Float32Array, Float64Array]
+"""Points as the statistic sees them, (d, n), and their -2 c(x), (widths, n)."""
 
 
 def room_for(window: int) -> int:
@@ -38,13 +39,14 @@ class GaussianBank:
             put(np.zeros(count, np.int64)),
         )
 
-    def step(self, chosen: Int64Array, points: Points) -> tuple[Float64Array, None]:
+    def step(self, chosen: Int64Array, points: Points) -> tuple[Array, None]:
         """Let one point enter the windows of each of these streams; (len(chosen), channels), NaN until one is full."""
         if not len(chosen):
             return np.empty((0, len(self.live.channels))), None
-        return self._step(chosen, self.live.observe(points, None)), None
+        return self.enter(chosen, self.live.observe(points, None)), None
 
-    def _step(self, chosen: Int64Array, observed: tuple[Any, Any]) -> Float64Array:
+    def enter(self, chosen: Int64Array, observed: Observed) -> Array:
+        """The same with points that have been observed, and for some streams at least."""
         live, size = self.live, len(chosen) if self.live.compute.backend == "torch" else STREAMS
 
         def some(start: int) -> Float64Array:
@@ -56,22 +58,13 @@ class GaussianBank:
         starts = range(0, len(chosen), size)
         return some(0) if len(starts) == 1 else live.compute.concatenate(list(live.executor.map(some, starts)))
 
-    def fill(
-        self, chosen: Int64Array, reference: Points, windows: Int64Array, places: Int64Array | None
-    ) -> Float64Array:
-        """Begin these streams with windows of reference points, (len(chosen), W); the channels of the last step.
-
-        places: where each reference point is among those compared with, so that none meets itself; None if it may.
-        """
+    def fill(self, chosen: Int64Array, block: Float32Array, linear: Float64Array) -> Array:
+        """Begin these streams with full windows, (d, n, W) and (widths, n, W); the channels of the last step."""
         self.clear(chosen)
-        points, inverse = np.unique(windows, return_inverse=True)
-        inverse = inverse.reshape(windows.shape)
-        own = None if places is None else places[points]
-        block, linear = (self.live.compute.get(part) for part in self.live.observe(choose(reference, points), own))
-        for step in range(windows.shape[1]):
-            new = inverse[:, step]
-            observed = np.ascontiguousarray(block[:, new]), np.ascontiguousarray(linear[:, new])
-            rows = self._step(chosen, observed)
+        for step in range(block.shape[2]):
+            rows = self.enter(
+                chosen, (np.ascontiguousarray(block[:, :, step]), np.ascontiguousarray(linear[:, :, step]))
+            )
         return rows
 
     def clear(self, chosen: Int64Array) -> None:

@@ -13,6 +13,7 @@ from tocsin._statistics.base import Channel, NullPaths, Parts, Points, Setting, 
 from tocsin._statistics.kernels import Kernel
 from tocsin._statistics.neighbours import centred, mean_pair, others
 from tocsin._statistics.pairs import PairPaths, PairSplitPaths, PairTerms, bootstrap_terms, direct_terms
+from tocsin._statistics.without import factors, met, without
 
 LARGEST = 20_000
 """A function cannot be compiled into the simulation, so its kernel matrix is kept while fitting: 4 N^2 bytes."""
@@ -103,6 +104,26 @@ class CallableLive(Stepwise):
             kernels[close] = 0
             met -= close.sum(1)
         return points.copy() if isinstance(points, np.ndarray) else points, -2 * kernels.sum(1) / met
+
+    def leave_out(
+        self, observed: tuple[Points, Float64Array], own: Int64Array, count: int
+    ) -> tuple[tuple[Points, Float64Array], Parts]:
+        points, linear, own = observed[0][:count], observed[1][None, :count], own[:count]
+        kernels = np.where(met(own, self.guard), evaluate(self.kernel, points, points), 0.0).sum(0)[None]
+        linear, moved = without(linear, kernels, own, np.array([self.offset]), len(self.reference), self.guard)
+        left = {"points": choose(points, np.flatnonzero(own >= 0)), "moved": float(moved[0])}
+        return (points, linear[0] + moved), left
+
+    def lacking(
+        self, left: Parts, observed: tuple[Points, Float64Array], start: int, stop: int
+    ) -> tuple[Points, Float64Array]:
+        points, linear, gone = observed[0][start:stop], observed[1][start:stop], left["points"]
+        kernels = evaluate(self.kernel, points, gone).sum(1) if len(gone) else np.zeros(len(points))
+        own, leaving = factors(len(self.reference), len(gone))
+        return points, own * linear + leaving * kernels + left["moved"]
+
+    def due(self, left: Parts) -> Float64Array:
+        return np.zeros(len(self.channels))
 
     def begin(self, run: int) -> WindowState:
         return {"recent": [], "ahead": np.empty(0), "linear": np.empty(0)}

@@ -15,6 +15,7 @@ from tocsin._statistics.base import Anew, NullPaths, Parts, Setting, WindowState
 from tocsin._statistics.kernels import ScaledPoints, middle
 from tocsin._statistics.neighbours import centred, mean_pair, others
 from tocsin._statistics.pairs import Family, PairPaths, PairSplitPaths, PairTerms, bootstrap_terms, direct_terms
+from tocsin._statistics.without import factors, met, without
 
 PADDING = 64
 """Hot functions read whole strips of this many columns."""
@@ -34,6 +35,9 @@ TYPICAL = 1
 """The place of the median among the default widths, widest first."""
 
 NO_TABLE = NO_WEIGHTS = np.empty((0, 0), np.float32)
+
+NOBODY = np.full(1, -1)
+"""The place in the reference of a point that is not in it."""
 
 
 class PreparedGaussian:
@@ -199,6 +203,58 @@ class GaussianLive(Caching, Anew):
     @cached_property
     def _columns_on_device(self) -> Float32Array:
         return self.compute.put(self._columns)
+
+    @property
+    def compared(self) -> int:
+        """How many reference points there are."""
+        return len(self.points)
+
+    def leave_out(
+        self, observed: tuple[Float32Array, Float64Array], own: Int64Array, count: int
+    ) -> tuple[tuple[Float32Array, Float64Array], Parts]:
+        block, linear = (np.ascontiguousarray(self.compute.get(part)[:, :count]) for part in observed)
+        own, columns = own[:count], as_columns(block.T)
+        sums, offset = self._met(columns, block, own), self.offset
+        inside, (linear, moved) = own >= 0, without(linear, sums, own, offset, self.compared, self.guard)
+        left = {"points": as_columns(block[:, inside].T), "count": int(inside.sum()), "moved": moved}
+        return (block, linear + moved[:, None]), left
+
+    def _met(self, columns: Float32Array, block: Float32Array, own: Int64Array) -> Float64Array:
+        """Of each point of a block, the sum of its kernels with those of the block that leave what it is compared with.
+
+        columns: the block, padded.
+        """
+        count, widths = len(own), len(self.multipliers)
+        if self.guard == 0 and (own >= 0).all():
+            return self._sums(columns, count, block, np.arange(count))
+        leaving = met(own, self.guard).astype(np.float32)
+        weights = [np.tile(leaving[:, j], (widths, 1)) for j in range(count)]
+        each = [self._sums(columns, count, block[:, j : j + 1], NOBODY, weights[j]) for j in range(count)]
+        return np.concatenate(each, axis=1)
+
+    def _sums(
+        self,
+        columns: Float32Array,
+        count: int,
+        block: Float32Array,
+        own: Int64Array,
+        weights: Float32Array = NO_WEIGHTS,
+    ) -> Float64Array:
+        """Of each point of a block, the sum of its kernels with these few."""
+        if not count:
+            return np.zeros((len(self.multipliers), block.shape[1]))
+        return self._nearby.gaussian_row_sums(columns, count, block, own, 0, self.multipliers, weights)
+
+    def lacking(
+        self, left: Parts, observed: tuple[Float32Array, Float64Array], start: int, stop: int
+    ) -> tuple[Float32Array, Float64Array]:
+        block, linear = (np.ascontiguousarray(self.compute.get(part[:, start:stop])) for part in observed)
+        sums = self._sums(left["points"], left["count"], block, np.full(stop - start, -1))
+        own, leaving = factors(self.compared, left["count"])
+        return block, own * linear + leaving * sums + left["moved"][:, None]
+
+    def due(self, left: Parts) -> Float64Array:
+        return self.family.due(left["moved"])
 
     def begin(self, run: int) -> WindowState:
         capacity, widths = 4 * int(self.windows[-1]), len(self.multipliers)

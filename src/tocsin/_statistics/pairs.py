@@ -60,6 +60,14 @@ class Family:
             signs[len(self.heard) + len(self.windows) :] = -1
         return signs
 
+    def due(self, moved: Float64Array) -> Float64Array:
+        """What each channel needs beside -2 c' + moved of the points in its window; moved: A' - A, (widths,)."""
+        due = np.zeros(len(self.channels))
+        if self.typical >= 0:
+            typical = slice(len(self.heard), None)
+            due[typical] = self.signs[typical] * moved[self.typical] / 2
+        return due
+
     @cached_property
     def places(self) -> Int64Array:
         """The row of every channel."""

@@ -21,7 +21,7 @@ from tocsin._common.errors import Code, InputError, Option
 from tocsin._compute import Functions
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin._compute.numpy_view_streams import LOUDEST
-from tocsin._statistics.base import Channel, Live, Parts, Prepared, Setting, WindowState, snapshot
+from tocsin._statistics.base import Channel, Cold, Live, Parts, Prepared, Setting, WindowState, snapshot
 from tocsin._statistics.view_model import NEWS, SILENT, SOFT, Model, Spans
 from tocsin._statistics.view_streams import (
     NO_CHANNELS,
@@ -94,7 +94,7 @@ class Views:
 
 
 @dataclass(frozen=True, eq=False)
-class ViewsLive(Caching):
+class ViewsLive(Caching, Cold):
     """Views at work.
 
     middle, unit: of each channel, from which deviations are taken and in which they are told.  level: the threshold.

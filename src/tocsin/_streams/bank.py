@@ -16,22 +16,23 @@ from tocsin._calibration.result import Calibration, sealed
 from tocsin._common.errors import InputError, Option
 from tocsin._common.seeds import Purpose, generator
 from tocsin._common.wording import counted
-from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array, UInt64Array
+from tocsin._compute.arrays import Array, BoolArray, Float64Array, Int64Array, UInt64Array
 from tocsin._data import validation
 from tocsin._detector import storage
 from tocsin._detector.base import content_of, fitted_of, taken_in
 from tocsin._detector.checking import sizes_of
 from tocsin._detector.checking_runs import check_bank
 from tocsin._detector.detector import Detector, from_content
-from tocsin._detector.starting import places_of
+from tocsin._detector.starting import places_of, warm_windows
 from tocsin._execution.threads import undisturbed
 from tocsin._explain.result import Explanation
-from tocsin._samplers import InBlocks, Singly, Source
 from tocsin._state import Fitted, Run
 from tocsin._state.outcomes import Outcome, Outcomes
+from tocsin._state.run import RECENT_WINDOWS
 from tocsin._statistics.base import Points, snapshot
 from tocsin._statistics.mmd_bank import GaussianBank
 from tocsin._statistics.mmd_gaussian import GaussianLive
+from tocsin._statistics.mmd_starts import Starts
 from tocsin._streams.promise import promising, told
 from tocsin._streams.shared import bank_of, shared_by
 
@@ -83,9 +84,9 @@ class DetectorBank:
         self._fitted = promising(fitted_of(detector), ert, for_all)
         live = shared_by(self._fitted)
         self._windows, self._lock = bank_of(live, count), RLock()
-        self._time, self._run, self._rang = (np.zeros(count, np.int64) for _ in range(3))
+        self._time, self._run, self._rang, self._begun = (np.zeros(count, np.int64) for _ in range(4))
         self._heard = np.zeros((count, 3))  # statistic, threshold and channel of each stream's alarm
-        self._starts = None
+        self._starts: Starts | None = None
         if self._fitted.start == "warm":
             assert isinstance(live, GaussianLive)  # views go on from the reference
             rng = generator(self._fitted.seed, Purpose.BANK_STARTS)
@@ -121,7 +122,7 @@ class DetectorBank:
     def _step(self, chosen: Int64Array, points: Points) -> Outcomes:
         if self._fitted.resets:
             self._renew(chosen[self._rang[chosen] > 0])
-        values, spoke = self._windows.step(chosen, points)
+        values, spoke = self._entered(chosen, points)
         self._time[chosen] += 1
         outcomes = self._fitted.rule(values, _coins_of(chosen), self._run[chosen], self._time[chosen], spoke)
         first = outcomes.alarm & (self._rang[chosen] == 0)
@@ -129,6 +130,20 @@ class DetectorBank:
         heard = outcomes.statistic, outcomes.threshold, outcomes.loudest
         self._heard[chosen[first]] = np.column_stack([part[first] for part in heard])
         return outcomes
+
+    def _entered(self, chosen: Int64Array, points: Points) -> tuple[Array, Int64Array | None]:
+        """Channels of these streams, each with one point more, and which of them spoke; clocks do not move."""
+        windows, starts = self._windows, self._starts
+        if starts is None or not len(chosen):
+            return windows.step(chosen, points)
+        assert isinstance(windows, GaussianBank)
+        observed, time = windows.live.observe(points, None), self._time[chosen]
+        young = np.flatnonzero(time < starts.widest)
+        values = windows.enter(chosen, starts.lacking(observed, young, self._begun[chosen[young]]))
+        young = np.flatnonzero(time < RECENT_WINDOWS * starts.widest)
+        due = starts.due(self._begun[chosen[young]], time[young] + 1)
+        values[young] += due if isinstance(values, np.ndarray) else windows.compute.put(due)
+        return values, None
 
     def reset(self, streams: object = None) -> None:
         """Start new runs: of all streams, or of those named."""
@@ -187,9 +202,14 @@ class DetectorBank:
         if self._starts is None:
             self._windows.clear(chosen)
         elif len(chosen):
+            self._begun[chosen] = self._drawn(chosen, self._starts.count)
             assert isinstance(self._windows, GaussianBank)
-            drawn = self._fitted.rule.coins(_coins_of(chosen), self._run[chosen], np.zeros(len(chosen), np.int64))
-            self._windows.copy(chosen, self._starts, (drawn * self._starts.count).astype(np.int64))
+            self._windows.copy(chosen, self._starts.bank, self._begun[chosen])
+
+    def _drawn(self, chosen: Int64Array, count: int) -> Int64Array:
+        """Which of so many starts the present run of each of these streams begins with."""
+        coins = self._fitted.rule.coins(_coins_of(chosen), self._run[chosen], np.zeros(len(chosen), np.int64))
+        return (coins * count).astype(np.int64)
 
     # What is known
 
@@ -252,6 +272,8 @@ class DetectorBank:
             bank = cls(detector, saved["streams"], ert=saved["ert"], for_all=saved["for_all"])
         bank._time, bank._run, bank._rang, bank._heard = (saved[name] for name in ("time", "run", "rang", "heard"))
         bank._windows.resume(saved["windows"])
+        if bank._starts is not None:
+            bank._begun = bank._drawn(np.arange(bank.streams), bank._starts.count)
         return bank
 
 
@@ -260,22 +282,18 @@ def _coins_of(chosen: Int64Array) -> UInt64Array:
     return (chosen + 1).astype(np.uint64)
 
 
-def quiet_starts(fitted: Fitted[Calibration], live: GaussianLive, count: int, rng: np.random.Generator) -> GaussianBank:
+def quiet_starts(fitted: Fitted[Calibration], live: GaussianLive, count: int, rng: np.random.Generator) -> Starts:
     """Windows of reference points, drawn as null streams are, whose own test is quiet."""
-    starts, waiting, calibration = GaussianBank(live, count), np.arange(count), fitted.calibration
-    source: Source = Singly(len(fitted.reference))
-    if calibration.block > 1:
-        assert fitted.edges is not None
-        source = InBlocks(fitted.edges, calibration.block, calibration.guard)
+    starts, waiting, places = Starts(live, count), np.arange(count), places_of(fitted)
     for _ in range(MOST_TRIES):
-        drawn = source.distinct(rng, len(waiting), fitted.widest, compute.load("numba"))
-        values = starts.fill(waiting, fitted.reference, drawn.astype(np.int64), places_of(fitted))
+        drawn = warm_windows(fitted, rng, len(waiting), compute.load("numba"))
+        values = starts.fill(waiting, fitted.reference, drawn, places)
         waiting = waiting[~fitted.rule.quiet_at_first(values, rng.random(len(waiting)))]
         if not len(waiting):
             return starts
     raise InputError(
         "Windows drawn from the reference go on ringing at once, so no quiet start exists: an expected run time of "
-        f"{calibration.ert:g} is too small for this reference. Ask for a longer one, or ",
+        f"{fitted.calibration.ert:g} is too small for this reference. Ask for a longer one, or ",
         Option("start", "cold"),
         ".",
     )

@@ -23,7 +23,7 @@ import numpy as np
 from tocsin._common.errors import StorageError
 from tocsin._compute.arrays import FARTHEST, Array, BoolArray, Float32Array, Int64Array
 
-VERSION = 2
+VERSION = 3
 """Also to be raised when the same state would lead to other alarms."""
 
 NEVER = np.iinfo(np.int64).min

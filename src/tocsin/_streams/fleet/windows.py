@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from copy import copy
 from functools import cached_property
 from typing import Any
@@ -10,12 +11,15 @@ import numpy as np
 
 from tocsin._calibration.result import Calibration
 from tocsin._common.seeds import Purpose, generator
-from tocsin._compute.arrays import Array, Float32Array, Float64Array, Int64Array
+from tocsin._compute.arrays import Array, Float64Array, Int64Array
 from tocsin._execution.threads import Threads
 from tocsin._explain.result import Explanation
 from tocsin._state import Fitted, Run
 from tocsin._state.outcomes import Outcome, Outcomes
+from tocsin._state.run import RECENT_WINDOWS
+from tocsin._statistics.mmd_bank import Observed
 from tocsin._statistics.mmd_gaussian import GaussianLive
+from tocsin._statistics.mmd_starts import Starts
 from tocsin._streams.bank import quiet_starts
 from tocsin._streams.fleet.prints import fingerprint_of
 from tocsin._streams.fleet.states import PairStates, layout
@@ -27,8 +31,10 @@ one of them is wanted."""
 KEYS_AT_ONCE = 64
 """Keys that one piece of work advances."""
 
-Observed = tuple[Float32Array, Float64Array]
-"""Points as the statistic sees them, (d, n), and their -2 c(x), (widths, n)."""
+
+def places_of(first: Int64Array, sizes: Int64Array) -> Int64Array:
+    """Numbers from each of these on, as many as there are to be, one after the other."""
+    return np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
 
 
 class PairWindows:
@@ -39,7 +45,7 @@ class PairWindows:
         if workers is not None:
             self._live.executor = Threads(workers)
         self._compute, self.widest = self._live.compute.nearby, fitted.widest
-        self._drawn: dict[int, tuple[Float32Array, Float32Array]] = {}
+        self._drawn: dict[int, Starts] = {}
         self.columns = self._live.points.shape[1]
         self.layout = layout(self.columns, len(self._live.multipliers), self.widest)
 
@@ -55,25 +61,41 @@ class PairWindows:
     def begin(self, kept: PairStates, chosen: Int64Array) -> None:
         """Begin the present runs of these keys, with quiet windows or with none."""
         kept.time[chosen] = kept.resting[chosen] = kept.filled[chosen] = 0
-        if self.fitted.start == "warm" and len(chosen):
-            drawn = self.fitted.rule.coins(kept.key[chosen], kept.run[chosen], np.zeros(len(chosen), np.int64))
-            group, place = np.divmod((drawn * STARTS).astype(np.int64), STARTS_AT_ONCE)
-            for number in np.unique(group).tolist():
-                points, sums = self._starts(number)
-                mine, which = chosen[group == number], place[group == number]
-                kept.points[mine], kept.sums[mine] = points[which], sums[which]
+        if self.fitted.start == "warm":
+            for starts, mine, which in self._begun(kept, chosen):
+                points, sums = starts.filled
+                kept.points[chosen[mine]], kept.sums[chosen[mine]] = points[which], sums[which].astype(np.float32)
             kept.filled[chosen] = kept.entered[chosen] = self.widest
 
     renew = begin
 
-    def _starts(self, group: int) -> tuple[Float32Array, Float32Array]:
-        """Points and sums of full windows."""
-        if group not in self._drawn:
-            rng = generator(self.fitted.seed, Purpose.FLEET_STARTS, group)
-            drawn = quiet_starts(self.fitted, self._live, STARTS_AT_ONCE, rng)
-            points, sums = drawn.filled()
-            self._drawn[group] = points.copy(), sums.astype(np.float32)
-        return self._drawn[group]
+    def _begun(self, kept: PairStates, chosen: Int64Array) -> Iterator[tuple[Starts, Int64Array, Int64Array]]:
+        """The starts of the present runs of these keys: some together, which of the keys have them, and which each."""
+        drawn = self.fitted.rule.coins(kept.key[chosen], kept.run[chosen], np.zeros(len(chosen), np.int64))
+        groups, places = np.divmod((drawn * STARTS).astype(np.int64), STARTS_AT_ONCE)
+        for group in np.unique(groups).tolist():
+            if group not in self._drawn:
+                rng = generator(self.fitted.seed, Purpose.FLEET_STARTS, group)
+                self._drawn[group] = quiet_starts(self.fitted, self._live, STARTS_AT_ONCE, rng)
+            mine = np.flatnonzero(groups == group)
+            yield self._drawn[group], mine, places[mine]
+
+    def lacking(
+        self, kept: PairStates, chosen: Int64Array, observed: Observed, first: Int64Array, last: Int64Array
+    ) -> Observed:
+        """Observed points, of which first..last of each of these keys are compared as their runs ask for.
+
+        Those of young runs meet a reference without the points that the run began with.
+        """
+        time, (block, sums) = kept.time[chosen], observed
+        young = np.flatnonzero((time < self.widest) & (last > first))
+        if self.fitted.start != "warm" or not len(young):
+            return observed
+        first, sizes = first[young], np.minimum(last - first, self.widest - time)[young]
+        for starts, mine, which in self._begun(kept, chosen[young]):
+            columns = places_of(first[mine], sizes[mine])
+            _, sums = starts.lacking((block, sums), columns, np.repeat(which, sizes[mine]))
+        return block, sums.astype(np.float32).astype(np.float64)
 
     def observe(self, points: Float64Array) -> Observed:
         """As the live statistic does, with sums as states can hold them: so a batch may end anywhere."""
@@ -102,14 +124,18 @@ class PairWindows:
 
         values = np.concatenate(list(live.executor.map(some, range(0, len(chosen), KEYS_AT_ONCE))))
         own = np.repeat(chosen, sizes)
-        time = kept.time[own] + 1 + np.arange(len(own)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        time = places_of(kept.time[chosen] + 1, sizes)
+        if self.fitted.start == "warm":
+            young = np.flatnonzero(time < RECENT_WINDOWS * self.widest)
+            for starts, mine, which in self._begun(kept, own[young]):
+                values[young[mine]] += starts.due(which, time[young[mine]])
         return self.fitted.rule(values, kept.key[own], kept.run[own], time)
 
     def advance(
         self, kept: PairStates, chosen: Int64Array, observed: Observed, first: Int64Array, stop: Int64Array
     ) -> tuple[Int64Array, Int64Array, list[Outcome]]:
         """Let points first..stop of each of these keys enter, up to its first alarm; where that is, who rang, how."""
-        sizes = stop - first
+        sizes, observed = stop - first, self.lacking(kept, chosen, observed, first, stop)
         outcomes = self.outcomes(kept, chosen, observed, first, stop)
         begins = np.cumsum(sizes) - sizes
         loud = np.flatnonzero(outcomes.alarm)
