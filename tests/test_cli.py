@@ -102,7 +102,6 @@ def test_version_and_help() -> None:
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        ("fit r.csv -o d.tocsin", "--ert"),
         ("fit r.csv --ert 100", "--output"),
         ("fit r.csv -o d.tocsin --ert many", "--ert"),
         ("fit r.csv -o d.tocsin --ert 100 --statistic best", "'mmd'"),

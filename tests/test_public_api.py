@@ -153,15 +153,15 @@ DOORS = {
     "tocsin.integrations.sklearn": "ChangeDetector",
     "tocsin.integrations.spark": "alarms fit history refused session to_folders watch",
     "tocsin.plots": """
-        comparison_panel contributions_panel draw_comparison draw_explanation draw_path draw_promise onset_panel
-        path_panel rarity_panel run_length_panel style
+        comparison_panel contributions_panel draw_comparison draw_explanation draw_path draw_power draw_promise
+        onset_panel path_panel power_panel rarity_panel run_length_panel style
     """,
     "tocsin.representations": """
         ONNX PCA Autoencoder Described Encoder Projection Representation SentenceEmbedding Step
     """,
     "tocsin.types": """
         Began Column Columns ComparisonFacts DifferingColumn Errors Example ExplanationFacts Intake Moved Objects Option
-        RateCurve Rehearsal Represented Rows Statistic Table Tabular Tail Values
+        Power PowerFacts RateCurve Rehearsal Represented Rows SimulatedChange Statistic Table Tabular Tail Values
     """,
 }
 """The modules that users import from, and all that they find there; everything else has an underscore in its name. A

@@ -8,6 +8,7 @@ from tocsin._plots.comparison import comparison_panel, draw_comparison
 from tocsin._plots.explanation import contributions_panel, draw_explanation, onset_panel
 from tocsin._plots.figures import style
 from tocsin._plots.path import draw_path, path_panel
+from tocsin._plots.power import draw_power, power_panel
 from tocsin._plots.promise import draw_promise, rarity_panel, run_length_panel
 
 __all__ = [
@@ -16,9 +17,11 @@ __all__ = [
     "draw_comparison",
     "draw_explanation",
     "draw_path",
+    "draw_power",
     "draw_promise",
     "onset_panel",
     "path_panel",
+    "power_panel",
     "rarity_panel",
     "run_length_panel",
     "style",

@@ -8,6 +8,7 @@ from tocsin._compare.result import ComparisonFacts, DifferingColumn
 from tocsin._data.intake import Intake, Objects, Represented, Rows, Tabular
 from tocsin._data.tables import Column, Columns, Table, Values
 from tocsin._explain.result import Began, Example, ExplanationFacts, Moved
+from tocsin._power.result import Power, PowerFacts, SimulatedChange
 from tocsin._statistics.base import Statistic
 
 __all__ = [
@@ -23,10 +24,13 @@ __all__ = [
     "Moved",
     "Objects",
     "Option",
+    "Power",
+    "PowerFacts",
     "RateCurve",
     "Rehearsal",
     "Represented",
     "Rows",
+    "SimulatedChange",
     "Statistic",
     "Table",
     "Tabular",

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.console import Console
 
 from tocsin._calibration.result import LEVEL
 from tocsin._cli import common, describe, reading
@@ -19,6 +20,8 @@ from tocsin._detector.detector import Detector
 from tocsin._detector.quiet import FEWEST_TIMES, SUSPICIOUS, QuietRun, run_quietly
 from tocsin._plots.figures import require_matplotlib
 from tocsin._plots.promise import draw_promise
+from tocsin._power.result import Power
+from tocsin._power.words import heading, lines, remarks
 
 BROKEN = 1
 """Exit status when a quiet stream speaks against the promise."""
@@ -33,6 +36,12 @@ Plot = typer.Option(
     help="Draw how rare each level of the statistic is, what was simulated and what is extrapolated, and the runs of "
     "--stream, to a .png, .svg or .pdf.",
 )
+Simulate = typer.Option(
+    "--power",
+    help="Simulate changes on the reference, and say which would be found, how soon, and which would not, if FILE does "
+    "not hold that already.",
+)
+PlotPower = typer.Option(metavar="FILE", help="Draw that, a cell for each change of each column.")
 
 
 @common.short_errors()
@@ -41,13 +50,16 @@ def command(
     stream: Annotated[str | None, Stream] = None,
     columns: Annotated[str | None, common.COLUMNS] = None,
     plot: Annotated[Path | None, Plot] = None,
+    power: Annotated[bool, Simulate] = False,
+    plot_power: Annotated[Path | None, PlotPower] = None,
     force: Annotated[bool, common.FORCE] = False,
     as_json: Annotated[bool, common.JSON] = False,
 ) -> None:
     """Tell what a detector promises, on what grounds, and whether it keeps to it.
 
     Shows the interval for the true expected run time and what makes it wide, the thresholds and how they were made,
-    what is watched (windows, channels, reference) and where in the stream the detector is. With --stream it also runs
+    what is watched (windows, channels, reference), where in the stream the detector is, and which changes it would
+    find, as 'tocsin fit' simulated them. With --stream it also runs
     over held-out quiet data and says whether the promise agrees with the alarms there: exit status 1 if it does not.
     Reads FILE, changes nothing.
 
@@ -56,38 +68,53 @@ def command(
       tocsin check machine.tocsin
       tocsin check machine.tocsin --stream quiet_week.csv --plot promise.png
     """
-    if plot is not None:
-        require_matplotlib()
-        common.must_be_free(plot, force)
-        if plot.suffix not in (".png", ".svg", ".pdf"):
-            raise InputError(f"--plot {plot}: must end in .png, .svg or .pdf.")
+    for option, drawn in (("--plot", plot), ("--plot-power", plot_power)):
+        if drawn is not None:
+            require_matplotlib()
+            common.must_be_free(drawn, force)
+            if drawn.suffix not in (".png", ".svg", ".pdf"):
+                raise InputError(f"{option} {drawn}: must end in .png, .svg or .pdf.")
     if columns is not None and stream is None:
         raise InputError("--columns chooses the columns of --stream; give both, or neither.")
     detector = Detector.load(file)
     if stream is not None and detector.calibration_.mode == "fixed":
         raise InputError(f"{file} was calibrated with 'fixed', which makes no promise for a stream to speak against.")
+    if detector.power_ is None and (power or plot_power is not None):
+        detector.power()
     facts, table = _facts(file, detector), _table(detector)
     run = None if stream is None else run_quietly(detector, blocks(detector, file, stream, common.names(columns)))
     if run is not None and run.tests == 0:
         raise InputError(f"{reading.source_name(stream or '')} is too short for a single test; give more rows.")
     if plot is not None:
         draw_promise(detector.calibration_, run, plot)
+    if plot_power is not None and detector.power_ is not None:
+        detector.power_.plot(plot_power)
     if as_json:
         typer.echo(json.dumps(facts | ({} if run is None else {"stream": _run_facts(run)})))
     else:
         out = common.console()
         out.print(f"{file}\n", markup=False)
         describe.print_table(out, table)
+        if detector.power_ is not None:
+            _print_power(out, detector.power_)
         if run is not None:
             out.print(f"\n{reading.source_name(stream or '')}\n", markup=False)
             describe.print_table(out, _run_table(run, detector))
             if run.alarms >= FEWEST_TIMES:
                 out.print()
                 out.print(quantile_plot(*run.quantiles()))
-        if plot is not None:
-            out.print(f"\nDrawn to {plot}.", markup=False)
+        figures = [str(own) for own in (plot, plot_power) if own is not None]
+        if figures:
+            out.print(f"\nDrawn to {describe.listed(figures)}.", markup=False)
     if run is not None and not run.consistent:
         raise typer.Exit(BROKEN)
+
+
+def _print_power(out: Console, power: Power) -> None:
+    """What it can see, kind by kind."""
+    out.print(f"\n{heading(power)}\n" if power.trials else "", markup=False)
+    describe.print_table(out, [(line.label, line.verdict) for line in lines(power)])
+    out.print("".join(f"\n{sentence}" for sentence in remarks(power)), markup=False)
 
 
 def _facts(file: Path, detector: Detector) -> dict[str, object]:

@@ -16,6 +16,7 @@ from tocsin._data.intake import Tabular
 from tocsin._data.tables import OTHERS, Column
 from tocsin._detector.detector import Detector
 from tocsin._explain.result import Explanation
+from tocsin._power.words import in_short
 from tocsin._report import describing
 from tocsin._report.describing import (
     MOST_CHANGED,
@@ -48,6 +49,7 @@ __all__ = [
     "listed",
     "method",
     "place",
+    "power",
     "precision",
     "print_table",
     "promise",
@@ -109,6 +111,11 @@ def _kind(column: Column) -> str:
     return f"{column.kind}, {column.missing:.0%} missing" if column.missing else column.kind
 
 
+def power(detector: Detector) -> Sequence[str]:
+    """What it can see, and what it cannot, in a few sentences; nothing where that was not simulated."""
+    return [] if detector.power_ is None else in_short(detector.power_)
+
+
 def facts(detector: Detector) -> dict[str, object]:
     """What is known of a detector, for machines."""
     rows, columns = len(detector.reference_), len(detector.intake_.names)
@@ -139,6 +146,7 @@ def facts(detector: Detector) -> dict[str, object]:
         "rehearsal": _rehearsal_facts(calibration.rehearsal),
         "copies": calibration.copies,
         "seconds": calibration.seconds,
+        "power": None if detector.power_ is None else detector.power_.to_dict(),
         "seed": detector.seed_,
     }
 

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, cast
 import typer
 
 from tocsin._calibration.plan import Mode, Precision
-from tocsin._cli import common, describe, reading
+from tocsin._cli import choosing, common, describe, reading
 from tocsin._common.errors import InputError, ReferenceWarning, TocsinError
 from tocsin._common.wording import counted
 from tocsin._compute import Backend
@@ -35,7 +35,10 @@ Reference = typer.Argument(
 )
 Output = typer.Option("--output", "-o", metavar="FILE", help="The .tocsin file to write.")
 Ert = typer.Option(
-    metavar="N", help="Expected run time: observations between false alarms, on average over reference sets."
+    metavar="N",
+    help="Expected run time: observations between false alarms, on average over reference sets. Without it, three are "
+    "offered, with what each would find.",
+    show_default=False,
 )
 Window = typer.Option(
     metavar="W,...",
@@ -85,6 +88,10 @@ Error = typer.Option(
 )
 Paths = typer.Option(metavar="N", help="Streams to simulate. Default: as many as --error asks for.")
 Seed = typer.Option(metavar="N", help="Whole number for reproducible thresholds. Default: a fresh one, kept in FILE.")
+Power = typer.Option(
+    "--power/--no-power",
+    help="Simulate changes on the reference, and say which would be found, how soon, and which would not.",
+)
 Workers = typer.Option(metavar="N", help="Threads; their number changes nothing in the result. Default: all cores.")
 
 
@@ -92,7 +99,7 @@ Workers = typer.Option(metavar="N", help="Threads; their number changes nothing 
 def command(
     reference: Annotated[str, Reference],
     output: Annotated[Path, Output],
-    ert: Annotated[float, Ert],
+    ert: Annotated[float | None, Ert] = None,
     window: Annotated[str | None, Window] = None,
     statistic: Annotated[StatisticName, Measure] = "auto",
     width: Annotated[str | None, Width] = None,
@@ -109,6 +116,7 @@ def command(
     error: Annotated[str, Error] = "auto",
     paths: Annotated[int | None, Paths] = None,
     seed: Annotated[int | None, Seed] = None,
+    power: Annotated[bool, Power] = True,
     workers: Annotated[int | None, Workers] = None,
     cluster: Annotated[str | None, common.CLUSTER] = None,
     backend: Annotated[Backend, common.BACKEND] = "auto",
@@ -123,6 +131,9 @@ def command(
     ever changed, and sets the thresholds so that it then rings once in --ert observations. FILE then holds all that
     'tocsin watch' needs.
 
+    Then changes are simulated on the reference (a column moves, gets noisy, stops, goes missing, ...): what would be
+    found, within how many rows, and what would not. 'tocsin check' shows all of it.
+
     \b
     Examples:
       tocsin fit reference.csv -o machine.tocsin --ert 5000 --columns flow,pressure
@@ -136,7 +147,7 @@ def command(
     if output.exists() and not force:
         _must_be_unused(output)
     detector = Detector(
-        ert,
+        choosing.TRIED if ert is None else ert,
         _statistic(statistic, common.numbers("--width", width, float, "a number"), landmarks),
         window=common.numbers("--window", window, int, "a whole number"),
         sampler=_sampler(sampler, block_length),
@@ -152,9 +163,14 @@ def command(
         device=device,
     )
     table, labels = _read(reference, common.names(columns), groups)
+    if ert is None:
+        chosen = choosing.choose(detector, table, labels, workers, asks=not as_json)
+        detector.set_params(ert=chosen)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", ReferenceWarning)
         detector.fit(table, groups=labels, workers=workers, cluster=cluster)
+    if power:
+        detector.power(workers=workers)
     if device != "cpu":
         detector.set_params(backend="auto", device=None)  # so that the file can be read on other machines
     detector.save(output)
@@ -176,6 +192,7 @@ def command(
             ("Precision", describe.precision(detector)),
             ("Sampling", describe.sampling(detector)),
             *describe.rehearsal(detector),
+            *(("Power" if k == 0 else "", sentence) for k, sentence in enumerate(describe.power(detector))),
             ("Seed", str(detector.seed_)),
             *(("Note", note) for note in notes),
         ],

@@ -39,7 +39,8 @@ Fresh = typer.Option("--fresh", help="Measure everything again instead of going 
 DrawOnly = typer.Option("--draw-only", help="Measure nothing: draw again from the tables in FOLDER.")
 Data = typer.Option(
     metavar="FOLDER",
-    help="For 'imaging', a copy of Camelyon17-WILDS, or the BreaKHis tiles; for 'streams', Parquet files.",
+    help="For 'imaging', a copy of Camelyon17-WILDS, or the BreaKHis tiles; for 'streams' and 'power-card', Parquet "
+    "files.",
 )
 
 
@@ -111,6 +112,7 @@ Examples:
   tocsin reproduce intervals
   tocsin reproduce imaging --data camelyon17_v1.0
   tocsin reproduce streams --data recordings --quick
+  tocsin reproduce power-card --data recordings
   tocsin reproduce table1 --backend torch --workers 15
   tocsin reproduce table1 --cluster tcp://host:8786
 """

@@ -6,7 +6,7 @@ import io
 import json
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -39,6 +39,7 @@ class Report:
     before: rows of the stream that earlier watches took in.  beside: what stands beside the latest rows.
     keep: is called with each alarm in the outbox, before it is told.  last_alarm: its row.
     in_series: alarms that followed each other closely, up to that one.
+    power: what the detector can see, in sentences, if that is known.
     unheard: whether whoever read standard output has left.
     """
 
@@ -49,6 +50,7 @@ class Report:
     out: Console
     quiet: bool
     as_json: bool
+    power: Sequence[str] = ()
     view: View | None = None
     log: Ledger | None = None
     actions: Actions | None = None
@@ -211,14 +213,17 @@ class Report:
         """All of it, at the end."""
         if self.as_json:
             facts = {"rows": self.rows, "alarms": self.alarms, "expected_false_alarms": self.rows / self.ert}
+            seen = {"power": list(self.power)} if self.power and not self.alarms else {}
             state = {"interrupted": interrupted, "state_saved": saved_to is not None}
-            self._print(json.dumps({"event": "summary", **facts, "bad_rows": bad_rows, **state}))
+            self._print(json.dumps({"event": "summary", **facts, "bad_rows": bad_rows, **state, **seen}))
             return
         stopped = "Stopped after " if interrupted else ""
         self._print(
             f"{stopped}{counted(self.rows, 'observation')}: {counted(self.alarms, 'alarm')}, where chance "
             f"alone would give {by_chance(self.rows, self.ert)}."
         )
+        if not self.alarms:
+            self._print(*self.power)
         if bad_rows:
             kept = "left out" if kept_in is None else f"kept in {kept_in}"
             self._print(

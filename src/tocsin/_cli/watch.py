@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tocsin._cli import common, reading
+from tocsin._cli import common, describe, reading
 from tocsin._cli.actions import COMMAND_TIMEOUT, TRIES, WAY, Actions
 from tocsin._cli.bad_rows import MOST_IN_A_ROW, WORDS, BadRows
 from tocsin._cli.keeping import EVERY, Keeper, Kept, locked
@@ -173,7 +173,10 @@ def command(
             # The watch before ended at an alarm (--once); a new run follows an alarm.
             detector.reset()
         source, ert = reading.source_name(stream), detector.calibration_.ert
-        report = Report(str(file), source, ert, apart(detector), common.console(), quiet=quiet, as_json=as_json)
+        seen = describe.power(detector)
+        report = Report(
+            str(file), source, ert, apart(detector), common.console(), quiet=quiet, as_json=as_json, power=seen
+        )
         arriving = follow or (stream == reading.STANDARD_INPUT and sys.stdin is not None and not sys.stdin.isatty())
         view = _view(report, live, arriving=arriving)
         bad = BadRows(policy, source, report.tell)

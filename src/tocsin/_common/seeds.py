@@ -28,6 +28,7 @@ class Purpose(IntEnum):
     COMPARE = 15
     WORLDS = 16
     WANDERING = 17
+    POWER = 18
 
 
 LARGEST = 2**4096

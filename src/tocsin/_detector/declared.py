@@ -34,6 +34,8 @@ from tocsin._detector.schema import (
     truth,
 )
 from tocsin._detector.steps import representation
+from tocsin._power.result import Kind as KindOfChange
+from tocsin._power.result import Power, SimulatedChange
 from tocsin._samplers import Blocks, Independent
 from tocsin._state.outcomes import Outcome
 from tocsin._statistics import LSDD, MMD, Custom, Landmarks, MeanShift, Views
@@ -49,6 +51,9 @@ POSITIVE = Number(least=1e-290, most=1e290)
 SHARE = Number(0.0, 1.0)
 ERROR = Number(-1e70, 1e70, infinite=True)
 """Its fourth power is a number. One that chance makes less than nothing is kept as it is."""
+
+DELAY = Number(1.0, infinite=True)
+"""In observations; infinite for what is not found."""
 
 LOG_RATE = Number(-600.0, 50.0)
 """Its exponential is a number, a long way into the tail too."""
@@ -138,6 +143,18 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "rarity": Number(0.0, nan=True, infinite=True),
         "channel": Maybe(Of((Channel,))),
     },
+    Power: {
+        "changes": Many(Of((SimulatedChange,))),
+        "ert": Number(1.0),
+        "horizon": Whole(),
+        "trials": Whole(),
+        "chance": SHARE,
+        "rows": Choice(("stretches", "draws")),
+        "columns": Whole(),
+        "tried": Many(text, distinct=True),
+        "not_simulated": Many(text),
+        "advice": Many(text),
+    },
     RateCurve: {
         "values": Array("f8", (None,), -MOST, MOST),
         "log_rates": Array("f8", (None,), LOG_RATE.least, LOG_RATE.most),
@@ -151,6 +168,16 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "spread": Number(0.0),
         "wandering": Many(text, distinct=True),
         "unforeseen": Number(0.0),
+    },
+    SimulatedChange: {
+        "kind": Choice(get_args(KindOfChange)),
+        "column": Maybe(text),
+        "size": Maybe(Number(0.0)),
+        "amount": Maybe(Number(infinite=True)),
+        "share": SHARE,
+        "delay": DELAY,
+        "low": DELAY,
+        "high": DELAY,
     },
     Represented: {"parts": representation},
     Rows: {"width": Whole(1), "labels": Many(text, distinct=True)},
@@ -216,6 +243,12 @@ def _curve(curve: RateCurve, at: str) -> None:
     must(curve.tail.scale > 0, at, curve.tail.scale, "given a tail of some scale")
 
 
+def _power(power: Power, at: str) -> None:
+    names = {change.column for change in power.changes} - {None}
+    must(names <= set(power.tried), at, sorted(map(str, names)), "of changes of columns that were tried")
+    must(power.trials > 0 or not power.changes, at, power.trials, "of some trials, if it tells of changes")
+
+
 def _calibration(calibration: Calibration, at: str) -> None:
     must(len(calibration.thresholds) > 0, at, calibration.thresholds, "given a threshold at least")
 
@@ -225,6 +258,7 @@ TOGETHER: dict[type[Any], Callable[[Any, str], None]] = {
     Column: _column,
     Columns: _columns,
     Normaliser: _normaliser,
+    Power: _power,
     RateCurve: _curve,
     Rows: _rows,
 }

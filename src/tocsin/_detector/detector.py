@@ -26,12 +26,14 @@ from tocsin._detector.base import DetectorBase, now, options_rule, taken_in
 from tocsin._detector.checking import parts_rule
 from tocsin._detector.fitting import Fit
 from tocsin._detector.options import learned_from, options_given, statistics_given, windows_for
-from tocsin._detector.schema import Many, Rule, text
+from tocsin._detector.schema import Many, Of, Rule, text
 from tocsin._detector.sizes import Sizes
-from tocsin._detector.starting import warm_run
+from tocsin._detector.starting import places_of, warm_run
 from tocsin._detector.stepping import advance, advance_in_place, advance_until_alarm, advance_with_resets, entered
 from tocsin._execution.cluster import joined
+from tocsin._execution.progress import progress_bar
 from tocsin._explain.result import Explanation
+from tocsin._power.result import Power
 from tocsin._samplers import Sampler
 from tocsin._state import Fitted, Run, Start
 from tocsin._state.fitted import C
@@ -198,6 +200,9 @@ class Detector(Watcher[Calibration]):
     _watching: list[Statistic]
     """The statistics in use: those given, or what the fit has chosen."""
 
+    _power: Power | None = None
+    """What it can see, once that was simulated."""
+
     def __init__(
         self,
         ert: float,
@@ -300,8 +305,62 @@ class Detector(Watcher[Calibration]):
             )
             fitted = fit.run(learned, progress)
         self._watching = [Views()] if fitted.live.goes_on else statistics
+        self._power = None
         self._deploy(fitted)
         return self
+
+    # What it can see
+
+    def power(
+        self, columns: Sequence[str] | None = None, *, workers: int | None = None, progress: bool | None = None
+    ) -> Power:
+        """Simulate changes on the reference, and tell which would be found, how soon, and which would not.
+
+        Each column moves up and down by 1, 3 and 10 spreads, gets noisier and quieter, stops at its last value, goes
+        missing, holds a category never seen, or goes its own way; and all of them move a little, or stop. A spread is
+        the distance between a column's quartiles over 1.35, which of a normal law is its standard deviation; of the
+        whole reference, so that a level that wanders makes it wide. `amount` has it in the column's units.
+
+        Where rows depend on those before them (`calibration_.rehearsal`), changes begin in rows of the reference, in
+        order, each judged by the rows before it; else the rows of a trial are drawn from it, and none is compared with
+        itself. A delay counts observations from the first that is changed up to the alarm. What happens after the
+        reference is not in it: a stream that moves on is followed less sharply.
+
+        It takes about as long as the fit, or less: where there are many columns some of them are tried, spread out
+        over all. The run stays as it is, and the same seed gives the same answer. It is kept in `power_`, and in the
+        file.
+
+        Parameters
+        ----------
+        columns
+            Names of those to try. Default: all, or as many as there is time for.
+        workers
+            Threads to use; all cores by default. Their number changes nothing in the result.
+        progress
+            Whether to show a progress bar on standard error; by default, on a terminal when it takes long.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> detector = Detector(ert=500, window=10, seed=1).fit(rng.normal(size=(300, 2)))
+        >>> [change.column for change in detector.power().changes if change.size == 10 and not change.found]
+        []
+        """
+        from tocsin._power.measure import measure
+
+        fitted = self._ready()
+        workers = validation.positive_integer("workers", workers)
+        places = None if fitted.live.goes_on else places_of(fitted)
+        with progress_bar("simulating changes", progress) as report:
+            self._power = measure(fitted, places, workers, report, columns)
+        return self._power
+
+    @property
+    def power_(self) -> Power | None:
+        """What `power` found when it was last asked; None if it was not, since the fit."""
+        self._ready()
+        return self._power
 
     # Explaining
 
@@ -389,6 +448,8 @@ class Detector(Watcher[Calibration]):
         if names != found:
             raise InputError(f"{path} was fitted with {content['names']}, and {names} are given; give the same.")
         super()._go_on(content, path)
+        if "power" in content:
+            self._power = content.part("power", Of((Power,)))
         fitted = self._ready()
         if isinstance(fitted.intake, Represented):
             intake = Represented.by(restore(fitted.intake.parts, self.preprocess))
@@ -401,6 +462,7 @@ class Detector(Watcher[Calibration]):
         return {
             "names": [statistic.name for statistic in self._watching],
             "statistic": self.statistic,
+            **({} if self._power is None else {"power": self._power}),
         }
 
     def _rules(self, sizes: Sizes) -> list[Rule]:

@@ -30,7 +30,8 @@ from tocsin._detector.schema import Rule, Whole, Wrong, must, text
 VERSION = 6
 
 PARTS = {
-    "format", "version", "kind", "options", "names", "statistic", "fitted", "live", "run", "bank", "source"
+    "format", "version", "kind", "options", "names", "statistic", "fitted", "live", "run", "bank", "source",
+    "power",
 }  # fmt: skip
 """Of a file: what is none of them would be read, and take memory, for nobody."""
 

@@ -9,6 +9,7 @@ from tocsin._experiments.figure1 import FIGURE1
 from tocsin._experiments.imaging import IMAGING
 from tocsin._experiments.intervals import INTERVALS
 from tocsin._experiments.memories import MEMORIES
+from tocsin._experiments.power_card import POWER_CARD
 from tocsin._experiments.problems import PROBLEMS_FIGURE
 from tocsin._experiments.rare import RARE
 from tocsin._experiments.simulated_streams import SIMULATED_STREAMS
@@ -32,7 +33,14 @@ PROMISE: dict[str, Experiment] = {"intervals": INTERVALS, "memories": MEMORIES, 
 """The promise for one reference set, for streams with a memory, and for rare alarms."""
 
 EXPERIMENTS = (
-    PAPER | PROMISE | {"explanations": EXPLANATIONS, "streams": STREAMS, "simulated-streams": SIMULATED_STREAMS}
+    PAPER
+    | PROMISE
+    | {
+        "explanations": EXPLANATIONS,
+        "streams": STREAMS,
+        "simulated-streams": SIMULATED_STREAMS,
+        "power-card": POWER_CARD,
+    }
 )
 
 GROUPS: dict[str, list[str]] = {

@@ -45,14 +45,14 @@ def changed(
     if kind in SHIFTS:
         after[:, columns] += SHIFTS[kind] * spread[columns] * rng.choice([-1.0, 1.0], len(columns))
     elif kind == NOISE:
-        mean = _running_mean(stream[:, columns])[onset : onset + rows]
+        mean = running_mean(stream[:, columns])[onset : onset + rows]
         after[:, columns] = mean + 2 * (after[:, columns] - mean)
     elif kind == STOPPED:
         after[:, columns] = stream[onset - 1, columns]
     return after
 
 
-def _running_mean(x: Float64Array) -> Float64Array:
+def running_mean(x: Float64Array) -> Float64Array:
     """Over the rows around each; over fewer at the ends."""
     sums = np.cumsum(np.concatenate([np.zeros((1, x.shape[1])), x]), axis=0)
     places, half = np.arange(len(x)), MEAN_OF // 2

@@ -15,6 +15,7 @@ from tocsin._report import describing
 from tocsin._report.alarms import alarm_section
 from tocsin._report.gathering import Gathered
 from tocsin._report.html import Markup, join, tag
+from tocsin._report.power import power_section
 from tocsin._report.sections import (
     calibration_section,
     path_section,
@@ -94,6 +95,7 @@ def page(seen: Gathered, about: About) -> str:
             "main",
             verdict_section(said, seen),
             _section("promise", "The promise", promise_section(seen, about.promise, about.precision, about.causes)),
+            _section("power", "What it can see", power_section(seen.detector.power_)),
             _section("path", "The path", path_section(seen)),
             tag("section", tag("h2", "Alarms"), alarm_section(seen), id="alarms"),
             _section("quality", "Data quality", quality_section(seen)),

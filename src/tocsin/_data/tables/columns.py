@@ -12,7 +12,7 @@ import numpy as np
 from tocsin._common.checks import one_of
 from tocsin._common.errors import InputError, Option
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
-from tocsin._data.tables.column import APART, NEAREST, NUMERIC, Column, Kind, Value, drawn_in, must_be_finite
+from tocsin._data.tables.column import APART, NEAREST, NUMERIC, Column, Kind, Value, drawn_in, let_out, must_be_finite
 from tocsin._data.tables.table import Holds, Table, Values, plain_numbers, word_of
 from tocsin._data.tables.words import guessed, times_in
 
@@ -22,6 +22,9 @@ comes up once in a thousand rows is not in every reference of a thousand."""
 
 OTHERS = "*"
 """Stands for all columns that are not named: kinds={"flow": "auto", "*": "ignore"} watches one column."""
+
+UNSEEN = "(a name that no stream has)"
+"""A category that the reference has not."""
 
 REMEDY = "Rename, add or drop columns"
 
@@ -208,6 +211,46 @@ class Columns:
             for record, row, missing in zip(shown, features, gone, strict=True):
                 record[column.name] = None if missing else column.value(row)
         return shown
+
+    # One column of rows of features: what it stands for, and something else in its place
+
+    def features_of(self, i: int) -> slice:
+        """Where the features of a column are."""
+        place = int(self._places[i])
+        return slice(place, place + self.columns[i].size)
+
+    def numbers(self, rows: Float64Array, i: int) -> Float64Array:
+        """What a column of numbers, or of times as numbers, holds in rows of features; NaN where it is missing."""
+        column, own = self.columns[i], rows[:, self.features_of(i)]
+        distance = let_out(np.where(own[:, 0] == NEAREST, 0.0, own[:, 0]) / column.weight)
+        gone = own[:, -1] > 0 if column.missing else (rows[:, -1] > 0) & (own[:, 0] == 0)
+        return np.where(gone, np.nan, column.centre + column.spread * distance)
+
+    def with_numbers(self, rows: Float64Array, i: int, numbers: Float64Array) -> Float64Array:
+        """Rows with other numbers in such a column; it stays missing where they are NaN."""
+        column, place, there = self.columns[i], int(self._places[i]), ~np.isnan(numbers)
+        drawn = drawn_in(numbers[there], column.centre, column.spread) * column.weight
+        changed = rows.copy()
+        changed[there, place] = np.where(drawn == 0, NEAREST, drawn)
+        return changed
+
+    def with_gaps(self, rows: Float64Array, i: int, gone: BoolArray) -> Float64Array:
+        """Rows in which a column is missing in some, too."""
+        column, changed = self.columns[i], rows.copy()
+        changed[gone, self.features_of(i)] = 0.0
+        apart = APART if column.kind in NUMERIC else 1.0
+        self._put_gaps(changed, gone, column, int(self._places[i]), float(apart))
+        return changed
+
+    def with_unseen(self, rows: Float64Array, i: int, where: BoolArray) -> Float64Array:
+        """Rows in which a column of categories holds one, in some, that the reference has not."""
+        column, place, changed = self.columns[i], int(self._places[i]), rows.copy()
+        changed[where, self.features_of(i)] = 0.0
+        if column.corners:
+            changed[where, place + len(column.values)] = self._newness
+        else:
+            changed[where, place : place + column.width] = column.direction(UNSEEN)
+        return changed
 
     def must_match(self, table: Table, called: str = "the table", remedy: str = REMEDY) -> None:
         """Refuse a table that lacks columns of the reference, or has others besides."""

@@ -1,0 +1,1 @@
+"""What a detector can see: changes simulated on its own reference."""

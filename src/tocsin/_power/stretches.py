@@ -1,0 +1,235 @@
+"""Trials where rows depend on those before them: stretches of the reference itself, each judged as if it came next.
+
+A change begins in a row of the reference. The means that channels are measured from are those of the rows up to some
+time before it, at random, as in rehearsal: there the reference might have ended, and the stream begun. Running scales
+have followed the rows since then, and some before; windows hold the latest. The first rows of a stream are judged more
+strictly: the change comes at some time in as many rows as running scales remember, or later. So the detector is as it
+would be in use, but for its units and its threshold, which rest on all of the reference.
+
+Until the first alarm no channel knows of the others: of a change in one column only the channels of that column are
+followed anew, and those of all others are what they were without it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+
+from tocsin._common.seeds import Purpose, generator
+from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
+from tocsin._power.changes import MEAN_OF, Cells, Change, Scene
+from tocsin._statistics.base import WindowState, snapshot
+from tocsin._statistics.view_model import Model
+from tocsin._statistics.view_streams import Places, summed
+from tocsin._statistics.views import ViewsLive
+
+START = 0.4
+"""The part of the reference that the first trial is judged by, as in rehearsal."""
+
+SETTLING = 2.0
+"""Rows that running scales have followed, in their memories."""
+
+PIECE = 32
+"""Rows that are followed at once at first; twice as many each time, since most trials ring soon."""
+
+SHORTEST = 3
+"""Rows that a reference must have room for after an onset."""
+
+
+@dataclass(frozen=True, eq=False)
+class Stretches:
+    """Where trials can begin in a reference, and how the detector is there.
+
+    points, edges: the reference, and where its groups begin.  wanted: rows of a trial, if there are as many.
+    """
+
+    live: ViewsLive
+    points: Float64Array
+    edges: Int64Array
+    cells: Cells
+    seed: int
+    wanted: int
+    ordered = True
+
+    @cached_property
+    def _room(self) -> Int64Array:
+        """Of rows that have enough before them, how many follow in their group; 0 of others."""
+        room = np.zeros(len(self.points), np.int64)
+        history = self.live.model.spans.history + 1
+        for start, stop in pairwise(self.edges.tolist()):
+            room[start + history : stop] = np.arange(stop - start - history, 0, -1)
+        judged = np.flatnonzero(self._judged_by < START * len(self._sums))
+        room[judged] = 0
+        return room
+
+    @property
+    def horizon(self) -> int:
+        """Rows of a trial; 0 if the reference has no room for any."""
+        most = int(self._room.max(initial=0))
+        return min(self.wanted, max(most // 2, SHORTEST)) if most >= SHORTEST else 0
+
+    @cached_property
+    def _sums(self) -> Float64Array:
+        """Running totals of the channels of all rows that have any."""
+        model, compute = self.live.model, self.live.compute
+        rows = model.rows(self.points, compute)
+        channels = [model.channels(rows[start:stop], compute) for start, stop in pairwise(self.edges)]
+        return np.cumsum(np.concatenate(channels), axis=0)
+
+    @cached_property
+    def _judged_by(self) -> Int64Array:
+        """Of every row, how many before it have channels."""
+        has = np.zeros(len(self.points), np.int64)
+        for start, stop in pairwise(self.edges.tolist()):
+            has[start + self.live.model.spans.history : stop] = 1
+        return np.cumsum(has) - has
+
+    def onsets(self, trials: int) -> Int64Array:
+        """Rows with which changes begin, spread over the reference: one in each part of it, at random."""
+        places = np.flatnonzero(self._room >= self.horizon)
+        parts = (np.arange(trials) + generator(self.seed, Purpose.POWER).random(trials)) / trials
+        return places[(parts * len(places)).astype(np.int64)]
+
+    def delays(self, onset: int, trial: int, changes: Sequence[Change]) -> Float64Array:
+        """Rows from the onset to the first alarm, that included: without a change, and with each; inf if none."""
+        live, state = self._state(onset, trial)
+        quiet, width = self.points[onset : onset + self.horizon], live.model.width
+        values = live.advance(snapshot(state), quiet, 0, len(quiet))
+        heard = Heard(live, state, values.reshape(len(quiet), -1, width).max(1))
+        scene = self._scene(onset, trial)
+        found = (heard.delay(self._watched(change), self.cells.changed(change, scene)) for change in changes)
+        return np.array([first(heard.quiet.max(1), live.level), *found])
+
+    def _watched(self, change: Change) -> tuple[int, ...] | None:
+        """The places of what a change touches among what is watched; None if that may be anything."""
+        touched, model = self.cells.features(change), self.live.model
+        if touched is None or model.axes.size:
+            return None
+        places = np.searchsorted(model.chosen, touched)
+        known = places < len(model.chosen)
+        places, touched = places[known], touched[known]
+        return tuple(places[model.chosen[places] == touched].tolist())
+
+    def _state(self, onset: int, trial: int) -> tuple[ViewsLive, WindowState]:
+        """The detector, and its windows, after the rows before this one."""
+        live, kept = self.live, Places.of(self.live.model.spans).coarse
+        group = int(self.edges[np.searchsorted(self.edges, onset, side="right") - 1])
+        begun = max(group, onset - kept - int(SETTLING * live.pace.memory))
+        lead_from = min(begun + kept, onset)
+        count, least = int(self._judged_by[onset]), int(START * len(self._sums))
+        ended, begun_ago = generator(self.seed, Purpose.POWER, 1 + trial, 1).random(2)
+        since = int(ended * max(count - max(least, 1), 0))
+        count -= since
+        clock = since + int(begun_ago * live.pace.memory)
+        live = replace(live, middle=self._sums[count - 1] / count, past=self.points[begun:lead_from])
+        state = live.begin(0)
+        lead = self.points[lead_from:onset]
+        state["clock"][0] = 0, max(clock - len(lead), 0)
+        live.advance(state, lead, 0, len(lead))
+        state["clock"][0, 1] = clock
+        return live, state
+
+    def _scene(self, onset: int, trial: int) -> Scene:
+        rng, horizon = generator(self.seed, Purpose.POWER, 1 + trial), self.horizon
+        group = int(self.edges[np.searchsorted(self.edges, onset, side="right") - 1])
+        return Scene(
+            before=self.points[max(group, onset - MEAN_OF) : onset],
+            after=self.points[onset : onset + horizon],
+            elsewhere=self._elsewhere(onset, rng),
+            dice=rng.random(horizon),
+            signs=rng.choice([-1.0, 1.0], self.points.shape[1]),
+            ordered=True,
+        )
+
+    def _elsewhere(self, onset: int, rng: np.random.Generator) -> Float64Array:
+        """As many rows of one group from another time, apart from these if that can be."""
+        horizon, starts = self.horizon, np.arange(len(self.points))
+        ends = np.concatenate([np.full(stop - start, stop) for start, stop in pairwise(self.edges.tolist())])
+        possible = starts[starts + horizon <= ends]
+        apart = possible[np.abs(possible - onset) >= horizon]
+        start = int(rng.choice(apart if len(apart) else possible))
+        return self.points[start : start + horizon]
+
+
+class Heard:
+    """A detector at the onset of a trial, and how loud each column is from there on when nothing changes.
+
+    quiet: (rows, columns).
+    """
+
+    def __init__(self, live: ViewsLive, state: WindowState, quiet: Float64Array) -> None:
+        self.live, self.state, self.quiet = live, state, quiet
+        self._parts: dict[tuple[int, ...], tuple[ViewsLive, WindowState, float | None]] = {}
+
+    def delay(self, own: tuple[int, ...] | None, points: Float64Array) -> float:
+        """Rows to the first alarm. own: columns that may differ from what they were; None for all."""
+        if own is None:
+            return self._alarm(self.live, self.state, points)
+        if own not in self._parts:
+            self._parts[own] = self._part(own)
+        live, state, others = self._parts[own]
+        if others is None:
+            return self._alarm(self.live, self.state, points)
+        return min(others, self._alarm(live, state, points)) if own else others
+
+    def _part(self, own: tuple[int, ...]) -> tuple[ViewsLive, WindowState, float | None]:
+        """These columns alone, and when the others ring; None if that cannot be told.
+
+        Where these would ring first without the change, all are silent after it, and the others have not been heard.
+        """
+        level = self.live.level
+        others = first(np.delete(self.quiet, own, axis=1).max(1, initial=0.0), level)
+        told = None if first(self.quiet.max(1), level) < others else others
+        places = np.array(own, np.int64)
+        part = some_columns(self.live, places)
+        return part, some_state(self.state, places, self.live.model.width, part), told
+
+    @staticmethod
+    def _alarm(live: ViewsLive, state: WindowState, points: Float64Array) -> float:
+        ahead, position, size = snapshot(state), 0, PIECE
+        while position < len(points):
+            end = min(position + size, len(points))
+            delay = first(live.advance(ahead, points, position, end).max(1), live.level)
+            if delay < np.inf:
+                return position + delay
+            position, size = end, 2 * size
+        return np.inf
+
+
+def first(loudest: Float64Array, level: float) -> float:
+    """The first that rings, counted from 1; inf if none does. Silent rows are NaN."""
+    rang: BoolArray = loudest > level
+    return float(rang.argmax()) + 1 if rang.any() else np.inf
+
+
+def some_columns(live: ViewsLive, own: Int64Array) -> ViewsLive:
+    """The same, hearing some of its columns alone."""
+    model, channels = live.model, _channels(len(live.unit), live.model.width, own)
+    part = Model(
+        model.spans, model.centre[own], model.spread[own], model.chosen[own], model.axes,
+        np.ascontiguousarray(model.lags[:, own]), np.ascontiguousarray(model.sizes[:, own]),
+    )  # fmt: skip
+    return replace(live, model=part, middle=live.middle[channels], unit=live.unit[channels], scale=live.scale[channels])
+
+
+def some_state(state: WindowState, own: Int64Array, width: int, part: ViewsLive) -> WindowState:
+    """Its windows, which `part` hears."""
+    channels = _channels(state["scale"].shape[1], width, own)
+    kept: WindowState = {
+        "rows": np.ascontiguousarray(state["rows"][:, :, own]),
+        "rests": np.ascontiguousarray(state["rests"][:, :, own]),
+        "loud": np.ascontiguousarray(state["loud"][:, channels]),
+        "scale": np.ascontiguousarray(state["scale"][:, channels]),
+        "clock": state["clock"].copy(),
+        "position": state["position"].copy(),
+    }
+    return kept | {"sums": summed(kept, part.ear, part.model.spans, part.compute)}
+
+
+def _channels(count: int, width: int, own: Int64Array) -> Int64Array:
+    """Which of so many, column by column within each kind, belong to these columns."""
+    return (np.arange(0, count, width)[:, None] + own).ravel()
