@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner, Result
 
-from tocsin import Detector
+from tocsin import Detector, Independent
 from tocsin._cli import actions, app, bad_rows, following
 from tocsin._common.errors import InputError
 from tocsin._compute.arrays import Float64Array
@@ -283,7 +283,8 @@ def test_fields_that_span_lines(tmp_path: Path) -> None:
     """They are rows where bad ones end the watch; else each of their lines is one, left out, counted and kept."""
     records = [{"x": float(x), "note": f"{i}" * 5} for i, x in enumerate(REFERENCE[:, 0])]
     file, stream, quarantine = tmp_path / "d.tocsin", tmp_path / "s.csv", tmp_path / "bad.jsonl"
-    Detector(ERT, window=5, paths=500, seed=1, kinds={"note": "text"}).fit(records, progress=False).save(file)
+    options: dict[str, Any] = {"kinds": {"note": "text"}, "sampler": Independent()}
+    Detector(ERT, window=5, paths=500, seed=1, **options).fit(records, progress=False).save(file)
     stream.write_text('x,note\n1,one\n2,"two\nlines"\n3,three\n')
     whole = events(tocsin("watch", file, stream, "--json").stdout)[-1]
     assert (whole["rows"], whole["bad_rows"]) == (3, 0)

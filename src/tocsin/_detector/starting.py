@@ -16,6 +16,9 @@ from tocsin._statistics.base import choose
 
 MOST_STARTS = 10_000
 
+FEWEST_LEFT = 2
+"""Points that a run is compared with, at least, once those that it begins with have left."""
+
 
 def warm_run(fitted: Fitted[Calibration], number: int) -> Run:
     """A new run, whose windows are drawn until they are quiet."""
@@ -48,6 +51,7 @@ def warm_windows(fitted: Fitted[Calibration], rng: np.random.Generator, count: i
     """Places of reference points to start with, drawn as null streams are; (count, W).
 
     They are distinct, but for a discrete reference: null streams are drawn from its pseudo-references, and so are they.
+    Where so few are compared with that they might all leave, the others are drawn from.
     """
     everyone, widest, block = len(fitted.reference), fitted.widest, fitted.calibration.block
     if block > 1:
@@ -56,6 +60,9 @@ def warm_windows(fitted: Fitted[Calibration], rng: np.random.Generator, count: i
     elif fitted.calibration.references == "direct":
         laws = rng.integers(0, everyone, (count, everyone))
         return np.take_along_axis(laws, rng.integers(0, everyone, (count, widest)), 1)
+    elif fitted.kept is not None and len(fitted.kept) < widest + FEWEST_LEFT:
+        others = np.setdiff1d(np.arange(everyone), fitted.kept)
+        return others[Singly(len(others)).distinct(rng, count, widest, functions)]
     else:
         source = Singly(everyone)
     return source.distinct(rng, count, widest, functions).astype(np.int64)
