@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tocsin import Detector, InputError, MissingExtraError, NotFittedError, StorageError, Views
+from tocsin import Detector, Independent, InputError, MissingExtraError, NotFittedError, StorageError, Views
 from tocsin._streams.fleet import Fleet, FleetAlarm
 
 spark = pytest.importorskip("tocsin.integrations.spark", exc_type=MissingExtraError)
@@ -348,7 +348,7 @@ def test_a_detector_for_each_key(session: SparkSession, tmp_path: Path) -> None:
         for i, name in enumerate(names)
     )
     frame = session.createDataFrame(reference.sample(frac=1, random_state=1))
-    template = Detector(100, window=10, seed=1, interval=False, paths=500)
+    template = Detector(100, window=10, seed=1, interval=False, paths=500, sampler=Independent())
     report = spark.fit(frame, template, key="k", order="i", columns=columns, folder=tmp_path / "fits")
     found = {row["key"]: row for row in report.collect()}
     assert {name: row["points"] for name, row in found.items()} == sizes

@@ -217,7 +217,8 @@ class GaussianLive(Caching, Anew):
         sums, offset = self._met(columns, block, own), self.offset
         inside, (linear, moved) = own >= 0, without(linear, sums, own, offset, self.compared, self.guard)
         left = {"points": as_columns(block[:, inside].T), "count": int(inside.sum()), "moved": moved}
-        return (block, linear + moved[:, None]), left
+        put = self._nearby.put
+        return (put(block), put(linear + moved[:, None])), left
 
     def _met(self, columns: Float32Array, block: Float32Array, own: Int64Array) -> Float64Array:
         """Of each point of a block, the sum of its kernels with those of the block that leave what it is compared with.
@@ -243,7 +244,10 @@ class GaussianLive(Caching, Anew):
         """Of each point of a block, the sum of its kernels with these few."""
         if not count:
             return np.zeros((len(self.multipliers), block.shape[1]))
-        return self._nearby.gaussian_row_sums(columns, count, block, own, 0, self.multipliers, weights)
+        put = self._nearby.put
+        return self._nearby.get(
+            self._nearby.gaussian_row_sums(put(columns), count, put(block), own, 0, self.multipliers, weights)
+        )
 
     def lacking(
         self, left: Parts, observed: tuple[Float32Array, Float64Array], start: int, stop: int
@@ -251,7 +255,8 @@ class GaussianLive(Caching, Anew):
         block, linear = (np.ascontiguousarray(self.compute.get(part[:, start:stop])) for part in observed)
         sums = self._sums(left["points"], left["count"], block, np.full(stop - start, -1))
         own, leaving = factors(self.compared, left["count"])
-        return block, own * linear + leaving * sums + left["moved"][:, None]
+        put = self._nearby.put
+        return put(block), put(own * linear + leaving * sums + left["moved"][:, None])
 
     def due(self, left: Parts) -> Float64Array:
         return self.family.due(left["moved"])

@@ -6,7 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
-from tocsin._compute import on_host
+from tocsin._compute import load, on_host
 from tocsin._compute.arrays import Array, Float32Array, Float64Array, Int64Array
 from tocsin._statistics.base import Points, choose
 from tocsin._statistics.mmd_bank import GaussianBank, Observed, room_for
@@ -54,9 +54,9 @@ class Starts:
         block, linear = observed
         if not len(columns) or not self._sizes.any():
             return observed
-        compute, parts = self.live.compute.nearby, self._parts
-        if not isinstance(block, np.ndarray):
-            compute, parts = self.live.compute, self._parts_there
+        compute, parts = self.live.compute, self._parts_there
+        if isinstance(block, np.ndarray):
+            compute, parts = (load("numba") if compute.backend == "torch" else compute), self._parts
         points, sizes, own, leaving, moved = parts
         sums = compute.pair_sums(points, sizes, self.live.multipliers, which, columns, block)
         changed = linear.copy() if isinstance(linear, np.ndarray) else linear.clone()
