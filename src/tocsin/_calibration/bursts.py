@@ -29,13 +29,11 @@ def bursting(rows: Float64Array) -> float:
     The score is the largest of the columns' serial correlations of ranks of distances from the median, added up over a
     few lags. Scores that are nothing unusual by the normal law (Wald and Wolfowitz 1943) are not ranked.
     """
-    from scipy.stats import rankdata  # slow to import
-
     n = len(rows)
     if not LAGS < n <= MOST_ROWS:
         return 1.0
     with np.errstate(over="ignore"):  # what is infinitely far has the last rank
-        far: Float64Array = rankdata(np.abs(rows - np.median(rows, axis=0)), axis=0)
+        far = np.column_stack([_ranks(column) for column in np.abs(rows - np.median(rows, axis=0)).T])
     far = (far - far.mean(0)) / np.maximum(far.std(0), 1e-300)
     own = _score(far)
     by_law = min(1.0, len(rows.T) * NormalDist().cdf(-own))
@@ -45,6 +43,13 @@ def bursting(rows: Float64Array) -> float:
     while above < ENOUGH and made < ORDERS:
         above, made = above + (_score(far[rng.permutation(n)]) >= own), made + 1
     return (above + 1) / (made + 1)
+
+
+def _ranks(values: Float64Array) -> Float64Array:
+    """Of each of these numbers; equal ones share the mean of theirs."""
+    ordered = np.sort(values)
+    ranks: Float64Array = (ordered.searchsorted(values) + ordered.searchsorted(values, side="right") + 1) / 2
+    return ranks
 
 
 def _score(far: Float64Array) -> float:
