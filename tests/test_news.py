@@ -151,6 +151,11 @@ def test_chance_brings_few_alarms(window: int, count: int, ert: int) -> None:
     assert enough == 2 or fewer > allowed / 2, "one row fewer would be too few"
 
 
+def test_one_row_is_never_enough() -> None:
+    """However long the reference, and however often alarms may come."""
+    assert rows_that_ring(5, 10**6, 50, channels=1) == 2
+
+
 def test_where_no_number_is_safe_nothing_rings() -> None:
     """A tiny reference, and very rare alarms."""
     assert rows_that_ring(2, 30, 1e9, 10) is None
