@@ -175,7 +175,7 @@ def measure(
     law, reference = LAWS[name], LAWS[name](np.random.default_rng([73, number, points]), points)
     detectors: dict[str, Detector] = {}
     for start in {start for _, start in watched}:
-        options: dict[str, Any] = {"start": start, "sampler": Independent(), "interval": False, "paths": paths}
+        options: dict[str, Any] = {"start": start, "sampler": Independent(), "interval": False, "paths": paths or None}
         detectors[start] = Detector(ert, STATISTICS[statistic](), seed=number, **options)
         detectors[start].fit(reference, progress=False, workers=1)
     ways = enumerate(watched)
@@ -202,13 +202,15 @@ def main() -> None:
     parser.add_argument("--ert", type=float, default=200)
     parser.add_argument("--detectors", type=int, default=100)
     parser.add_argument("--observations", type=int, default=150_000, help="of each detector, in each way")
-    parser.add_argument("--paths", type=int, default=4000, help="null streams that thresholds rest on")
+    parser.add_argument(
+        "--paths", type=int, default=4000, help="null streams that thresholds rest on; 0: as many as a fit makes"
+    )
     parser.add_argument("--workers", type=int, default=1, help="processes")
     given = parser.parse_args()
     watched = list(product(given.watch or ["bank"], given.start or ["warm"]))
     print(
         f"{given.statistic}: {given.detectors} references of {given.points} points, {given.observations:,} "
-        f"observations each, ERT {given.ert:g}, {given.paths:,} null streams"
+        f"observations each, ERT {given.ert:g}, {given.paths or 'as usual'} null streams"
     )
     by_age = ", ".join(f"{a}-{b - 1}" if b - a > 1 else f"{a}" for a, b in pairwise(EDGES))
     print(

@@ -66,7 +66,7 @@ class Watcher(DetectorBase[C]):
             point = fitted.intake.one(x)
             if run.alarm is not None and fitted.resets:
                 run = self._begin(fitted, run)
-            elif not fitted.live.at_once or run.left is not None:
+            elif not fitted.live.at_once:
                 run = run.copy()  # a user's function may fail, or Ctrl-C come, and the run must not have moved then
             else:
                 return advance_in_place(fitted, run, point)
