@@ -63,10 +63,11 @@ def advance_in_place(fitted: Fitted[C], run: Run, point: Points) -> Outcome:
     until the rest has followed.
     """
     live, windows, time, kept = fitted.live, run.windows, run.time + 1, point[0].copy()
-    values, places, (lacking, due) = np.empty((1, len(live.channels))), live.places(windows), _lacked(fitted, run, time)
+    values, places = np.empty((1, len(live.channels))), live.places(windows)
+    lacking, due = (None, None) if run.left is None else _lacked(fitted, run, run.left, time)
     try:
         live.enter(windows, point, values, places, lacking)
-        outcome = fitted.rule.one(values + due, run.number, time)
+        outcome = fitted.rule.one(values if due is None else values + due, run.number, time)
         run.recent.append(kept)
         run.settle(outcome)
     except BaseException:
@@ -74,19 +75,17 @@ def advance_in_place(fitted: Fitted[C], run: Run, point: Points) -> Outcome:
             live.enter(windows, point, values, places, lacking)
             if not (run.recent and run.recent[-1] is kept):
                 run.recent.append(kept)
-            run.settle(fitted.rule.one(values + due, run.number, time))
+            run.settle(fitted.rule.one(values if due is None else values + due, run.number, time))
         raise
     return outcome
 
 
-def _lacked(fitted: Fitted[C], run: Run, time: int) -> tuple[list[Parts] | None, Float64Array | float]:
+def _lacked(fitted: Fitted[C], run: Run, left: list[Parts], time: int) -> tuple[list[Parts] | None, Float64Array]:
     """What the reference lacks that this observation of a run meets, and what is to be added to the channels."""
-    if run.left is None:
-        return None, 0.0
     if run.due is None:
-        run.due = fitted.live.due(run.left)
+        run.due = fitted.live.due(left)
     if time <= fitted.widest:
-        return run.left, run.due  # all that windows hold has met such a reference
+        return left, run.due  # all that windows hold has met such a reference
     return None, run.due * fitted.live.share(np.array([time]))
 
 
