@@ -18,15 +18,15 @@ from tocsin import _compute as compute
 from tocsin._calibration.result import Calibration
 from tocsin._common.seeds import Purpose, generator
 from tocsin._compute.arrays import Float64Array, Int64Array
-from tocsin._power.changes import Cells, Change, Scene
+from tocsin._power.changes import Cells, Change, Scene, together
 from tocsin._samplers import InBlocks, Singly, Source
 from tocsin._state import Fitted
 from tocsin._statistics.base import Points, WindowState, choose, snapshot
 from tocsin._statistics.features import FeatureLive
 from tocsin._statistics.landmarks import LandmarksLive
 
-PIECE = 16
-"""Rows of a trial that are tested at once at first; twice as many each time, since most trials ring soon."""
+PIECE = 4
+"""Rows of a stream that are tested at once at first; twice as many each time, since most trials ring soon."""
 
 MOST_STARTS = 100
 """Windows drawn for a trial until one is quiet."""
@@ -80,13 +80,13 @@ class Draws:
             ordered=False,
         )
         own = None if self.places is None else self.places[after]
-        found = [self._delay(state, scene.after, own, trial, moved=False)]
-        for change in changes:
-            places = own
-            if self.places is not None and change.kind == "stuck" and change.column is None:
-                places = np.repeat(self.places[drawn[self.fitted.widest - 1]], len(after))
-            found.append(self._delay(state, self.cells.changed(change, scene), places, trial, moved=True))
-        return np.array(found)
+        found = [self._delays(state, scene.after, own, trial, 1, moved=False)]
+        for some in together(changes, len(after) * width):
+            places = None if own is None else np.tile(own, len(some))
+            if self.places is not None and some[-1] == Change("stuck", None):
+                places[-len(after) :] = self.places[drawn[self.fitted.widest - 1]]
+            found.append(self._delays(state, self.cells.changed(some, scene), places, trial, len(some), moved=True))
+        return np.concatenate(found)
 
     def _begun(self, rng: np.random.Generator, trial: int) -> tuple[Int64Array, list[WindowState]]:
         """Places of the points of a trial, and windows that hold the first of them, which are quiet."""
@@ -99,25 +99,36 @@ class Draws:
             state = fitted.live.begin(0)
             observed = fitted.live.observe(choose(fitted.reference, first), own)
             values = compute.on_host(fitted.live.advance(state, observed, 0, fitted.widest))
-            if not self._rings(values[-1:], 0, trial).any():
+            if not self._rings(values[-1:], np.zeros(1, np.int64), trial).any():
                 break
         return drawn, state
 
-    def _delay(
-        self, state: list[WindowState], points: Points, own: Int64Array | None, trial: int, *, moved: bool
-    ) -> float:
-        fitted, position, size = self.fitted, 0, PIECE
-        ahead = [snapshot(each) for each in state]
-        while position < len(points):
-            piece = points[position : position + size]
-            places = None if own is None else own[position : position + size]
-            observed = self._observed(piece, places, moved=moved)
-            values = fitted.live.advance(ahead, observed, 0, len(piece))
-            rang = self._rings(compute.on_host(values), position + 1, trial)
-            if rang.any():
-                return float(position + rang.argmax() + 1)
-            position, size = position + len(piece), 2 * size
-        return np.inf
+    def _delays(
+        self,
+        state: list[WindowState],
+        points: Points,
+        own: Int64Array | None,
+        trial: int,
+        count: int,
+        *,
+        moved: bool,
+    ) -> Float64Array:
+        """Rows to the first alarm of so many streams that follow from there, one after the other in `points`."""
+        live, rows = self.fitted.live, len(points) // count
+        ahead = [[snapshot(each) for each in state] for _ in range(count)]
+        found, going, position, size = np.full(count, np.inf), np.arange(count), 0, PIECE
+        while position < rows and len(going):
+            size = min(size, rows - position)
+            taken = (rows * going[:, None] + position + np.arange(size)).ravel()
+            observed = self._observed(choose(points, taken), None if own is None else own[taken], moved=moved)
+            values = [
+                compute.on_host(live.advance(ahead[k], observed, place * size, (place + 1) * size))
+                for place, k in enumerate(going.tolist())
+            ]
+            rang = self._rings(np.concatenate(values), position + 1 + np.arange(size), trial).reshape(-1, size)
+            found[going] = np.where(rang.any(1), position + 1 + rang.argmax(1), np.inf)
+            going, position, size = going[~rang.any(1)], position + size, 2 * size
+        return found
 
     def _observed(self, points: Points, own: Int64Array | None, *, moved: bool) -> list[Any]:
         """Points that are compared with all of the reference but those that they were made of."""
@@ -127,8 +138,9 @@ class Draws:
             for member in members
         ]
 
-    def _rings(self, values: Float64Array, since: int, trial: int) -> Any:
-        """Which tests ring, with the threshold of a run that has gone on for long."""
+    def _rings(self, values: Float64Array, rows: Int64Array, trial: int) -> Any:
+        """Which tests ring, with the threshold of a run that has gone on for long: after so many rows, for each of some
+        streams that differ in nothing else."""
         fitted = self.fitted
-        time = fitted.rule.untested + len(fitted.calibration.thresholds) + since + np.arange(len(values))
+        time = fitted.rule.untested + len(fitted.calibration.thresholds) + np.tile(rows, len(values) // len(rows))
         return fitted.rule(values, np.array([1 + trial], np.uint64), np.zeros(1, np.int64), time).alarm
