@@ -14,13 +14,13 @@ from scipy import stats
 
 from tocsin import LSDD, MMD, Blocks, Custom, Detector, InputError, Landmarks, MeanShift, Views
 from tocsin._common.seeds import Purpose, generator
-from tocsin._compute.arrays import Float64Array
+from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._data.tables import Columns, as_table
 from tocsin._detector.base import fitted_of
 from tocsin._detector.starting import places_of
 from tocsin._execution.progress import no_progress
 from tocsin._power import plan
-from tocsin._power.changes import MEAN_OF, Cells, Change, Scene, running_mean
+from tocsin._power.changes import MEAN_OF, Cells, Change, Scene, running_mean, together
 from tocsin._power.draws import Draws
 from tocsin._power.measure import at_run_time, measure, median_ranks, stage_of, typical
 from tocsin._power.result import Power, SimulatedChange
@@ -233,7 +233,7 @@ def test_changes_of_arrays() -> None:
     assert np.allclose(cells.spread, quartiles)
 
     def moved(kind: Any, size: float | None = None, column: int | None = 1) -> Float64Array:
-        found: Float64Array = cells.changed(Change(kind, column, size), here)
+        found: Float64Array = cells.changed([Change(kind, column, size)], here)
         if column is not None:
             assert (np.delete(found, column, 1) == np.delete(here.after, column, 1)).all()
         return found
@@ -249,12 +249,30 @@ def test_changes_of_arrays() -> None:
     assert cells.amount(Change("higher", 1, 3.0)) == pytest.approx(3 * quartiles[1])
 
 
+def test_changes_of_a_column_are_made_together_as_one_by_one(fitted: dict[str, Detector]) -> None:
+    """One after the other, in the order that is asked for; and never so many that they take much memory."""
+    for name in ("table", "views of a table", "mmd"):
+        detector = made(fitted, name)
+        cells, rows = Cells(detector.intake_, fitted_of(detector).reference), fitted_of(detector).reference
+        assert isinstance(rows, np.ndarray)
+        here = scene(rows[:50], rows[50:90], rows[90:130], ordered=name != "mmd")
+        for changes in [*(list(cells.changes(j)) for j in range(len(cells.names))), list(cells.of_all())]:
+            for order in (changes, changes[::-1]):
+                alone = [cells.changed([change], here) for change in order]
+                assert np.array_equal(cells.changed(order, here), np.concatenate(alone))
+            for numbers, most in ((1, len(changes)), (10**6, 4), (10**9, 1)):
+                parts = list(together([*changes, Change("stuck", 99)], numbers))
+                assert [own for part in parts for own in part] == [*changes, Change("stuck", 99)]
+                assert max(map(len, parts)) == min(most, len(changes))
+                assert all(len({own.column for own in part}) == 1 for part in parts)
+
+
 def test_noise_leaves_a_level_that_wanders_alone() -> None:
     """In order, it is about a running mean."""
     x = np.arange(200.0)[:, None]
     x[::2] += 1
     cells = Cells(Detector(100, MMD(), window=5, seed=1, paths=200).fit(x, progress=False).intake_, x)
-    wider = cells.changed(Change("wider", 0, 2.0), scene(x[:60], x[60:120], x[:60], ordered=True))[:, 0]
+    wider = cells.changed([Change("wider", 0, 2.0)], scene(x[:60], x[60:120], x[:60], ordered=True))[:, 0]
     inner = slice(0, 58 - MEAN_OF // 2)  # at its end there is less to take a mean of
     assert np.allclose((np.diff(wider) - 1)[inner], 2 * (np.diff(x[60:120, 0]) - 1)[inner], atol=0.1)
     assert np.abs(wider - x[60:120, 0])[inner].max() < 1
@@ -396,7 +414,7 @@ def test_no_row_is_compared_with_the_point_that_it_is_or_was_made_of(fitted: dic
     assert isinstance(live, CallableLive)
     (width,), rows, seen = detector.windows_, FITS["kernel"][1], list[Float64Array]()
 
-    def heard(_: Draws, values: Float64Array, since: int, trial: int) -> Any:
+    def heard(_: Draws, values: Float64Array, rows: Int64Array, trial: int) -> Any:
         seen.append(values[:, 0])
         return np.zeros(len(values), dtype=bool)
 
@@ -442,7 +460,7 @@ def test_what_hardly_moves_is_not_compared_with_itself_either(fitted: dict[str, 
     place = stage(made(fitted, name))
     nothing = Change("higher", 0, 0.0)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Cells, "changed", lambda _, change, here: here.after.copy())
+        patch.setattr(Cells, "changed", lambda _, changes, here: np.tile(here.after, (len(changes), 1)))
         delays = np.array([place.delays(0, trial, [nothing]) for trial in range(30)])
     assert delays[:, 0].tolist() == delays[:, 1].tolist()
 

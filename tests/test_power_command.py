@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from tocsin import Detector, StorageError
 from tocsin._cli import app, choosing
 
-FIT = ("--window", "5,20", "--paths", "300", "--seed", "1")
+FIT = ("--window", "5,15", "--paths", "300", "--seed", "1")
 
 rng = np.random.default_rng(0)
 REFERENCE, QUIET = rng.normal(size=(300, 2)), rng.normal(size=(40, 2))

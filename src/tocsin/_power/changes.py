@@ -221,7 +221,8 @@ class Cells:
         assert column is not None
         numbers, spread = self.numbers(after, column), self.spread[column]
         assert numbers is not None
-        centre = self._middle(column, numbers, scene) if any(own.kind in ("wider", "narrower") for own in changes) else 0
+        noise = any(own.kind in ("wider", "narrower") for own in changes)
+        centre = self._middle(column, numbers, scene) if noise else 0.0
         moved = []
         for change in changes:
             size = change.size or 1.0
@@ -230,7 +231,8 @@ class Cells:
             else:
                 moved.append(numbers + (-1.0 if change.kind == "lower" else 1.0) * size * spread)
         rows = self._with_numbers(np.tile(after, (len(changes), 1)), column, np.concatenate(moved))
-        return rows.reshape(len(changes), *after.shape)
+        split: Float64Array = rows.reshape(len(changes), *after.shape)
+        return split
 
     def _middle(self, column: int, numbers: Float64Array, scene: Scene) -> float | Float64Array:
         """What noise is about."""
@@ -288,7 +290,7 @@ class Cells:
 
 
 def together(changes: Sequence[Change], numbers: int) -> Iterator[list[Change]]:
-    """Changes that are tried at once: those of a column, but not too many where the rows of one have so many numbers."""
+    """Changes that are tried at once: those of a column, but not too many where one takes so many numbers."""
     most = max(int(TOGETHER // max(numbers, 1)), 1)
     for _, own in groupby(changes, key=lambda change: change.column):
         of_column = list(own)

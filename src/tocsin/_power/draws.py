@@ -83,7 +83,7 @@ class Draws:
         found = [self._delays(state, scene.after, own, trial, 1, moved=False)]
         for some in together(changes, len(after) * width):
             places = None if own is None else np.tile(own, len(some))
-            if self.places is not None and some[-1] == Change("stuck", None):
+            if self.places is not None and places is not None and some[-1] == Change("stuck", None):
                 places[-len(after) :] = self.places[drawn[self.fitted.widest - 1]]
             found.append(self._delays(state, self.cells.changed(some, scene), places, trial, len(some), moved=True))
         return np.concatenate(found)

@@ -16,7 +16,7 @@ from tocsin._execution.progress import Progress
 from tocsin._execution.threads import Threads
 from tocsin._power.changes import Cells, Change
 from tocsin._power.draws import Draws
-from tocsin._power.plan import FEWEST_WINDOWS, Planned, horizon_wanted
+from tocsin._power.plan import FEWEST_WINDOWS, Planned, Stage, horizon_wanted
 from tocsin._power.result import FOUND, Power, SimulatedChange
 from tocsin._power.stretches import Stretches
 from tocsin._state import Fitted
@@ -28,9 +28,6 @@ LEVEL = 0.9
 
 LESS, MOST_AGAIN = 5.0, 12
 """What is not found is tried again with so much less between false alarms; and so many changes, spread out over all."""
-
-Stage = Stretches | Draws
-
 
 def measure(
     fitted: Fitted[Calibration],
@@ -48,7 +45,7 @@ def measure(
     """
     cells = Cells(fitted.intake, fitted.reference)
     stage = stage_of(fitted, places, cells)
-    plan = Planned.of(fitted, stage.horizon, cells, _places_of(cells, columns), share)
+    plan = Planned.of(fitted, stage, cells, _places_of(cells, columns), share)
     again = min(len(plan.changes), MOST_AGAIN) if share == 1 else 0
     trials = Trials(stage, plan, workers, progress, plan.trials * (1 + len(plan.changes)), again * plan.few)
     delays = trials(plan.changes, plan.trials)

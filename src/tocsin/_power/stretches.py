@@ -99,8 +99,10 @@ class Stretches:
         heard = Heard(live, state, values.reshape(len(quiet), -1, width).max(1))
         scene = self._scene(onset, trial)
         found = [np.array([first(heard.quiet.max(1), live.level)])]
-        for own in together(changes, quiet.size):
-            found.append(heard.delays(self._watched(own[0]), self.cells.changed(own, scene), len(own)))
+        found += [
+            heard.delays(self._watched(own[0]), self.cells.changed(own, scene), len(own))
+            for own in together(changes, quiet.size)
+        ]
         return np.concatenate(found)
 
     def _watched(self, change: Change) -> tuple[int, ...] | None:
