@@ -134,7 +134,7 @@ def test_a_choice_is_used(
     assert "is none of them" in result.output if "many" in typed else "is none" not in result.output
     chosen = Detector.load(tmp_path / "a.tocsin")
     assert chosen.ert == ert
-    again = Detector(ert, window=[5, 20], paths=300, seed=1).fit(
+    again = Detector(ert, window=[5, 15], paths=300, seed=1).fit(
         [{"flow": x, "heat": y} for x, y in REFERENCE.tolist()], progress=False
     )
     assert chosen.thresholds_.tolist() == again.thresholds_.tolist()

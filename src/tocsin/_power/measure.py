@@ -29,6 +29,7 @@ LEVEL = 0.9
 LESS, MOST_AGAIN = 5.0, 12
 """What is not found is tried again with so much less between false alarms; and so many changes, spread out over all."""
 
+
 def measure(
     fitted: Fitted[Calibration],
     places: Int64Array | None,
