@@ -22,9 +22,10 @@ from tocsin._execution.progress import no_progress
 from tocsin._power import plan
 from tocsin._power.changes import MEAN_OF, Cells, Change, Scene, running_mean, together
 from tocsin._power.draws import Draws
-from tocsin._power.measure import at_run_time, measure, median_ranks, stage_of, typical
+from tocsin._power.measure import measure, median_ranks
 from tocsin._power.result import Power, SimulatedChange
 from tocsin._power.stretches import Stretches, some_columns
+from tocsin._power.trials import at_run_time, stage_of, typical
 from tocsin._power.words import finds, in_short, lines, misses
 from tocsin._statistics.mmd_callable import CallableLive
 from tocsin._statistics.view_model import MOST_COLUMNS

@@ -65,28 +65,53 @@ class Draws:
 
     def delays(self, onset: int, trial: int, changes: Sequence[Change]) -> Float64Array:
         """Rows from the onset to the first alarm, that included: without a change, and with each; inf if none."""
-        rng = generator(self.seed, Purpose.POWER, 1 + trial)
-        drawn, state = self._begun(rng, trial)
-        after = drawn[self.fitted.widest :]
+        state, scene, own, last = self._scene(trial)
+        found = [self._delays(state, scene.after, own, trial, 1, moved=False)]
+        for some in together(changes, len(own) * self._width):
+            points, places = self.cells.changed(some, scene), self._places(some, own, last)
+            found.append(self._delays(state, points, places, trial, len(some), moved=True))
+        return np.concatenate(found)
+
+    def loudness(self, trial: int, changes: Sequence[Change]) -> Float64Array:
+        """How loud each channel is with each change, (changes, channels), on average once it fills all windows."""
+        state, scene, own, last = self._scene(trial)
+        normaliser, found = self.fitted.rule.normaliser, []
+        for change in changes:
+            points, ahead = self.cells.changed([change], scene), [snapshot(each) for each in state]
+            observed = self._observed(points, self._places([change], own, last), moved=True)
+            values = compute.on_host(self.fitted.live.advance(ahead, observed, 0, len(points)))
+            found.append(((values[self.fitted.widest :] - normaliser.centre) / normaliser.scale).mean(0))
+        return np.array(found)
+
+    @property
+    def _width(self) -> int:
+        """Numbers of a point."""
         reference = self.fitted.reference
+        return reference.shape[1] if isinstance(reference, np.ndarray) else 0
+
+    def _scene(self, trial: int) -> tuple[list[WindowState], Scene, Int64Array, int]:
+        """Windows before a change, and what it meets; where these rows are, and the last row before them, among those
+        compared with (nowhere: -1)."""
+        rng, reference = generator(self.seed, Purpose.POWER, 1 + trial), self.fitted.reference
+        drawn, state = self._begun(rng, trial)
+        before, after = drawn[: self.fitted.widest], drawn[self.fitted.widest :]
         elsewhere = rng.integers(0, len(reference), len(after))
-        width = reference.shape[1] if isinstance(reference, np.ndarray) else 0
         scene = Scene(
-            before=choose(reference, drawn[: self.fitted.widest]),
+            before=choose(reference, before),
             after=choose(reference, after),
             elsewhere=choose(reference, elsewhere),
             dice=rng.random(len(after)),
-            signs=rng.choice([-1.0, 1.0], width),
+            signs=rng.choice([-1.0, 1.0], self._width),
             ordered=False,
         )
-        own = None if self.places is None else self.places[after]
-        found = [self._delays(state, scene.after, own, trial, 1, moved=False)]
-        for some in together(changes, len(after) * width):
-            places = None if own is None else np.tile(own, len(some))
-            if self.places is not None and places is not None and some[-1] == Change("stuck", None):
-                places[-len(after) :] = self.places[drawn[self.fitted.widest - 1]]
-            found.append(self._delays(state, self.cells.changed(some, scene), places, trial, len(some), moved=True))
-        return np.concatenate(found)
+        if self.places is None:
+            return state, scene, np.full(len(after), -1), -1
+        return state, scene, self.places[after], int(self.places[before[-1]])
+
+    def _places(self, changes: Sequence[Change], own: Int64Array, last: int) -> Int64Array:
+        """Where rows that were changed were."""
+        stuck = [change.kind == "stuck" and change.column is None for change in changes]
+        return np.where(np.repeat(stuck, len(own)), last, np.tile(own, len(changes)))
 
     def _begun(self, rng: np.random.Generator, trial: int) -> tuple[Int64Array, list[WindowState]]:
         """Places of the points of a trial, and windows that hold the first of them, which are quiet."""
@@ -107,7 +132,7 @@ class Draws:
         self,
         state: list[WindowState],
         points: Points,
-        own: Int64Array | None,
+        own: Int64Array,
         trial: int,
         count: int,
         *,
@@ -120,7 +145,7 @@ class Draws:
         while position < rows and len(going):
             size = min(size, rows - position)
             taken = (rows * going[:, None] + position + np.arange(size)).ravel()
-            observed = self._observed(choose(points, taken), None if own is None else own[taken], moved=moved)
+            observed = self._observed(choose(points, taken), own[taken], moved=moved)
             values = [
                 compute.on_host(live.advance(ahead[k], observed, place * size, (place + 1) * size))
                 for place, k in enumerate(going.tolist())
@@ -130,11 +155,12 @@ class Draws:
             going, position, size = going[~rang.any(1)], position + size, 2 * size
         return found
 
-    def _observed(self, points: Points, own: Int64Array | None, *, moved: bool) -> list[Any]:
+    def _observed(self, points: Points, own: Int64Array, *, moved: bool) -> list[Any]:
         """Points that are compared with all of the reference but those that they were made of."""
+        met = None if self.places is None else own
         members = self.fitted.live.members
         return [
-            member.observe(points, None if moved and isinstance(member, (FeatureLive, LandmarksLive)) else own)
+            member.observe(points, None if moved and isinstance(member, (FeatureLive, LandmarksLive)) else met)
             for member in members
         ]
 

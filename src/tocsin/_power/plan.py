@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
@@ -11,12 +12,12 @@ from tocsin._calibration.result import Calibration
 from tocsin._power.changes import Cells, Change
 from tocsin._power.draws import Draws
 from tocsin._power.stretches import Stretches
-from tocsin._power.work import LEAST, TRIED, Costs, of_fit
+from tocsin._power.work import AGAIN, LEAST, TRIED, Costs, of_fit
 from tocsin._state import Fitted
 from tocsin._statistics.custom import CustomLive
 from tocsin._statistics.mmd_callable import CallableLive
 
-TRIALS, FEWEST_TRIALS, FEW = 40, 16, 12
+TRIALS, FEWEST_TRIALS, FEW = 40, 16, 16
 """Trials of each change; what they fall to before fewer columns are tried; and of what is tried again."""
 
 FEWEST_OWN, KERNELS = 8, 4
@@ -28,10 +29,15 @@ WINDOWS, OFTEN = 8, 8
 FEWEST_WINDOWS, MOST_OFTEN = 2, 4
 """The same, at least: then luck finds a fifth of all changes, and does not count."""
 
+ROUNDS, LEAST_AGAIN, MOST_AGAIN = 2, 4, 12
+"""What is not found is tried again so many times; so many changes of it, at least and at most, spread out over all."""
+
 FIRST_TRIALS, FIRST_COLUMNS = 2, 6
 """By these it is seen how soon changes are found: what is found soon costs little."""
 
 Stage = Stretches | Draws
+
+T = TypeVar("T")
 
 
 def horizon_wanted(widest: int, ert: float) -> int:
@@ -43,13 +49,15 @@ def horizon_wanted(widest: int, ert: float) -> int:
 class Planned:
     """What is tried, and how often.
 
-    columns: their places.  chosen: whether the user named them.  by_user: whether rows are judged by a function of the
-    user's, which may not be made for threads.
+    columns: their places.  again: how many of the changes that are not found can be tried again.
+    chosen: whether the user named the columns.
+    by_user: whether rows are judged by a function of the user's, which may not be made for threads.
     """
 
     changes: list[Change]
     columns: list[int]
     trials: int
+    again: int
     chosen: bool
     by_user: bool
 
@@ -64,7 +72,7 @@ class Planned:
         by_user = any(isinstance(member, CallableLive | CustomLive) for member in fitted.live.members)
         chosen = wanted is not None
         if not stage.horizon:
-            return cls([], [], 0, chosen, by_user)
+            return cls([], [], 0, 0, chosen, by_user)
         columns = list(range(len(cells.names))) if wanted is None else list(wanted)
         each, shared = [len(list(cells.changes(j))) for j in columns], list(cells.of_all())
         count = sum(each) + len(shared)
@@ -80,7 +88,10 @@ class Planned:
         some = max(int(left / max(float(np.mean(each)), 1.0)), 1) if columns else 0
         if some < len(columns) and not chosen:
             columns = spread_out(columns, some)
-        return cls([change for j in columns for change in cells.changes(j)] + shared, columns, trials, chosen, by_user)
+        changes = [change for j in columns for change in cells.changes(j)] + shared
+        once = AGAIN / TRIED * most / (ROUNDS * min(trials, FEW)) - costs.trial
+        again = int(np.clip(once / (costs.together(1, stage.horizon) - costs.trial), LEAST_AGAIN, MOST_AGAIN))
+        return cls(changes, columns, trials, again if share == 1 else 0, chosen, by_user)
 
     @property
     def few(self) -> int:
@@ -92,11 +103,11 @@ class Planned:
         return 1 if self.by_user and wanted is None else wanted
 
 
-def spread_out(columns: list[int], count: int) -> list[int]:
+def spread_out(all_of_them: list[T], count: int) -> list[T]:
     """So many of them, or all."""
-    if len(columns) <= count:
-        return columns
-    return [columns[k] for k in np.unique(np.linspace(0, len(columns) - 1, count).round().astype(int)).tolist()]
+    if len(all_of_them) <= count:
+        return all_of_them
+    return [all_of_them[k] for k in np.unique(np.linspace(0, len(all_of_them) - 1, count).round().astype(int)).tolist()]
 
 
 def _rows_needed(stage: Stage, changes: Sequence[Sequence[Change]]) -> float:
