@@ -88,7 +88,8 @@ def made(name: str) -> Detector:
     make, reference = FITS[name]
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("warnings.warn", lambda *_, **__: None)
-        return make().fit(reference, progress=False)
+        detector: Detector = make().fit(reference, progress=False)
+        return detector
 
 
 def stage(detector: Detector) -> Stretches | Draws:

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.powering import FITS, every, independent, made, remembering
 
+from powering import FITS, every, independent, made, remembering
 from tocsin import MMD, Detector, InputError, MeanShift, Views
 from tocsin._detector.base import fitted_of
 from tocsin._execution.progress import no_progress

@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.powering import KINDS, independent, made, records, scene
 
+from powering import KINDS, independent, made, records, scene
 from tocsin import MMD, Detector
 from tocsin._compute.arrays import Float64Array
 from tocsin._data.tables import Columns, as_table

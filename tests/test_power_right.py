@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from tests.powering import made, remembering
 
+from powering import made, remembering
 from tocsin import MMD, Detector, Views
 from tocsin._detector.base import fitted_of
 from tocsin._detector.starting import places_of

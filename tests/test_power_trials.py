@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.powering import FITS, closeness, independent, made, remembering, stage
 
+from powering import FITS, closeness, independent, made, remembering, stage
 from tocsin import MMD, Detector, Views
 from tocsin._common.seeds import Purpose, generator
 from tocsin._compute.arrays import Float64Array, Int64Array

@@ -26,7 +26,7 @@ from tocsin._cli.telling import Report
 from tocsin._common.errors import InputError, TocsinError
 from tocsin._detector.detector import Detector
 from tocsin._explain.beside import Beside
-from tocsin._report.besides import texts_of
+from tocsin._explain.rows import texts_of
 from tocsin._report.gathering import apart
 from tocsin._state.run import RECENT_WINDOWS
 

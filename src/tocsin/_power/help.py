@@ -29,9 +29,6 @@ PAIRS, MEANS = 1.0, 0.5
 """How fast the noise of a window falls as it gets wider, by its width to this power: of pairs of points that have
 nothing to do with each other, and of means."""
 
-ENOUGH = 250
-"""Rows in order from which on windows are as wide as they get by default."""
-
 
 @dataclass(frozen=True, eq=False)
 class Help:
@@ -56,22 +53,30 @@ class Help:
 
     def advice(self, remedies: Sequence[Remedy], missed: int) -> Iterator[str]:
         """In words. missed: how many changes are not found."""
-        among = "" if len(remedies) == missed else f" (of {len(remedies):,} tried of {missed:,} that are not found)"
+        told = [*self._sooner(remedies), *self._longer(remedies)]
+        if told and len(remedies) < missed:
+            told[0] += f" (of {len(remedies):,} tried of {missed:,} that are not found)"
+        yield from told
+        yield from self._other_rows()
+
+    def _sooner(self, remedies: Sequence[Remedy]) -> Iterator[str]:
         ert = self.fitted.calibration.ert
         for less in (SOONER, FIRST, FURTHER):
             own = [remedy for remedy in remedies if remedy.ert == ert / less]
             if own:
+                often = "twice" if less == 2 else f"{less:g} times"
                 yield (
-                    f"an expected run time of {rounded(ert / less)}, with {less:g} times as many false alarms, finds "
-                    f"{gathered(own)}{among}"
+                    f"an expected run time of {rounded(ert / less)}, with {often} as many false alarms, finds "
+                    f"{gathered(own)}"
                 )
+
+    def _longer(self, remedies: Sequence[Remedy]) -> Iterator[str]:
         for count in sorted({remedy.rows for remedy in remedies if remedy.rows is not None}):
             own = [remedy for remedy in remedies if remedy.rows == count]
             yield (
                 f"a reference of {count:,} rows, by estimate, for the windows of {count // POINTS_PER_WINDOW} that it "
-                f"allows, finds {gathered(own)}{among}"
+                f"allows, finds {gathered(own)}"
             )
-        yield from self._other_rows()
 
     def _run_times(self, missed: Sequence[Change]) -> dict[Change, float]:
         """The longest expected run time that finds each, of those tried."""
@@ -126,15 +131,6 @@ class Help:
         """What can be said of more rows where that is not estimated."""
         fitted = self.fitted
         if fitted.calibration.rehearsal is not None:
-            if len(fitted.reference) < ENOUGH:
-                yield (
-                    f"a reference of {ENOUGH:,} rows or more, for windows of 25 and longer trials; what it would find "
-                    "cannot be told from this one"
-                )
-            else:
-                yield (
-                    "not more rows, as far as is known: windows stay as they are, and how far the stream moves on is "
-                    "not in this reference"
-                )
+            yield "perhaps more rows of reference: what they would find cannot be told from these, where order matters"
         elif fitted.widest == DEFAULT_WINDOWS[-1] and not self._wider:
             yield "hardly more rows: the windows are the widest that there are by default"
