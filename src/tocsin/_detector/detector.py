@@ -327,8 +327,8 @@ class Detector(Watcher[Calibration]):
         reference is not in it: a stream that moves on is followed less sharply.
 
         It takes less time than the fit: where there are many columns some of them are tried, spread out over all. Some
-        of what is not found is tried again, to tell what would find it (`would_help`). The run stays as it is, and the same seed gives the same answer. It is kept in `power_`, and in the
-        file.
+        of what is not found is tried again, to tell what would find it (`would_help`). The run stays as it is, and the
+        same seed gives the same answer. It is kept in `power_`, and in the file.
 
         Parameters
         ----------
