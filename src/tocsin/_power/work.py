@@ -23,7 +23,7 @@ REHEARSED, BEGUN = 130.0, 4e7
 LEAST = 5e7
 """What a card may cost where a fit is over at once."""
 
-TRIED, AGAIN = 0.65, 0.2
+TRIED, AGAIN = 0.55, 0.15
 """What a card takes, as parts of its fit: the changes, and what would help."""
 
 CHANGE = 3e4
@@ -32,7 +32,7 @@ CHANGE = 3e4
 PAIR, WIDTH, HELD = 0.009, 20.0, 0.75
 """Of a row: a kernel, for each number of a point, and for each width as for so many; and each number of a window."""
 
-BUMP, FEATURE, SOME = 75.0, 5.0, 500.0
+BUMP, FEATURE, SOME = 200.0, 5.0, 500.0
 """The same: a bump of LSDD; any other feature; and what else there is."""
 
 VIEW, DIRECTION, LED = 600.0, 40.0, 70.0
