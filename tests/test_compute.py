@@ -218,6 +218,15 @@ def _pair_step(s: Sizes) -> Arguments:
     ]  # fmt: skip
 
 
+def _pair_step_lacking(s: Sizes) -> Arguments:
+    """One point of a young run, whose reference lacks some points, or none."""
+    arguments, size = _pair_step(s), int(s.rng.integers(0, 3)) * 9
+    gone = np.zeros((s.columns, 64), np.float32)
+    gone[:, :size] = s.rng.normal(size=(s.columns, size)) / s.columns**0.5
+    lacking = [gone, size, 1 + s.rng.random(), s.rng.random(), s.rng.normal(size=len(s.multipliers))]
+    return [*arguments[:12], *lacking, *arguments[12:]]
+
+
 def _pair_bank(s: Sizes) -> Arguments:
     """Seven streams, of which some or all get a point each; their windows are full, or not, or empty."""
     count, new, widths, widest = 7, 7 if s.tabulated else 4, len(s.multipliers), s.windows[-1]
@@ -437,6 +446,7 @@ ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "pair_keys_take": _pair_keys_take,
     "pair_split_paths": _pair_split,
     "pair_step": _pair_step,
+    "pair_step_lacking": _pair_step_lacking,
     "pair_sums": _pair_sums,
     "pair_terms": _pair_terms,
     "quantile": lambda s: [_features(s)[:, 0], s.rng.random()],
@@ -479,6 +489,7 @@ ON_DEVICE: dict[str, list[int]] = {
     "pair_keys_take": [],
     "pair_split_paths": [0, 1, 2],
     "pair_step": [],
+    "pair_step_lacking": [],
     "pair_sums": [0, 1, 5],
     "pair_terms": [0, 2, 3],
     **{name: [] for name in ("autoregress", "view_channels", "view_follow", "view_rows", "view_sums", "view_watch")},
@@ -513,6 +524,7 @@ LEFT_ALONE = {
     "pair_bank_step": slice(5, None),
     "pair_keys_take": slice(3, None),
     "pair_step": slice(12),
+    "pair_step_lacking": slice(17),
     "view_follow": slice(2),
     "view_watch": slice(14, 24),
 }

@@ -500,12 +500,12 @@ def _check_live(case: Case, name: str, backend: Backend, length: int) -> None:
     starters = case.rng.permutation(len(case.points))[: case.widest]
     run, first = _begun(live, case.points, starters, case.guard)
     assert run.left is not None
-    pieces = [first[-1:] + live.due(run.left, np.zeros(1, np.int64))]
+    pieces = [first[-1:] + live.due(run.left)]
     fitted: Any = SimpleNamespace(live=live, widest=case.widest)
     cuts = np.unique(np.r_[0, 1, case.rng.integers(0, length, 3), length])
     for start, stop in pairwise(cuts.tolist()):
         pieces.append(on_host(entered(fitted, run, live.observe(stream[start:stop], None), 0, stop - start)))
-        run.time += stop - start
+        run.age(run.time + stop - start)
     assert (run.left is None) == (length >= 2 * case.widest)
     values = np.concatenate(pieces)
     seen = np.concatenate([case.points[starters], stream])

@@ -201,6 +201,32 @@ class Hot(Protocol):
         out: Float64Array,
     ) -> None: ...
 
+    def pair_step_lacking(
+        self,
+        points: Float32Array,
+        count: int,
+        centre: Float64Array,
+        scale: float,
+        multipliers: Float32Array,
+        weights: Float32Array,
+        windows: Int64Array,
+        offset: Float64Array,
+        typical: int,
+        rows: Int64Array,
+        signs: Float64Array,
+        query: Float64Array,
+        gone: Float32Array,
+        size: int,
+        own: float,
+        leaving: float,
+        moved: Float64Array,
+        buffer: Float32Array,
+        ahead: Float32Array,
+        linear: Float64Array,
+        cursor: Int64Array,
+        out: Float64Array,
+    ) -> None: ...
+
     def pair_bank_step(
         self,
         buffer: Float32Array,

@@ -16,7 +16,7 @@ from tocsin._compute.arrays import Array, BoolArray, Float32Array, Float64Array,
 from tocsin._compute.host import coins
 from tocsin._compute.numba_live import pair_keys_advance, pair_keys_take
 from tocsin._compute.numba_rule import decide, judge, judge_one
-from tocsin._compute.numba_stream import pair_step
+from tocsin._compute.numba_stream import pair_step, pair_step_lacking
 from tocsin._compute.numba_view_streams import view_sums, view_watch
 from tocsin._compute.numba_views import autoregress, view_channels, view_follow, view_rows
 from tocsin._compute.torch_features import (
@@ -65,6 +65,7 @@ __all__ = [
     "pair_keys_take",
     "pair_split_paths",
     "pair_step",
+    "pair_step_lacking",
     "pair_sums",
     "pair_terms",
     "put",

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from tocsin._compute import on_host
-from tocsin._compute.arrays import Array, BoolArray
+from tocsin._compute.arrays import Array, BoolArray, Float64Array
 from tocsin._state.fitted import C, Fitted
 from tocsin._state.outcomes import Outcome, Outcomes
 from tocsin._state.rule import ALONE
 from tocsin._state.run import RECENT_WINDOWS, Run
-from tocsin._statistics.base import Points
+from tocsin._statistics.base import Parts, Points
 
 SHORTEST_PIECE = 32
 """Observations tested at once after a reset; twice as many each time, since what follows an alarm is tested again."""
@@ -36,9 +36,8 @@ def entered(fitted: Fitted[C], run: Run, observed: list[Any], start: int, stop: 
         pieces.append(on_host(live.advance(run.windows, seen, 0, lacking - start)))
     if young > lacking:
         pieces.append(on_host(live.advance(run.windows, observed, lacking, young)))
-    values: Array = np.concatenate(pieces) + live.due(left, np.arange(run.time + 1, run.time + 1 + young - start))
-    if young - start == ages[1]:
-        run.left = None
+    due = live.due(left) * live.share(np.arange(run.time + 1, run.time + 1 + young - start))
+    values: Array = np.concatenate(pieces) + due
     if stop > young:
         values = np.concatenate([values, on_host(live.advance(run.windows, observed, young, stop))])
     return values
@@ -50,7 +49,7 @@ def advance(fitted: Fitted[C], run: Run, points: Points, observed: list[object],
     values = entered(fitted, run, observed, start, stop) if count else np.empty((0, len(fitted.channels)))
     time = np.arange(run.time + 1, run.time + 1 + count)
     outcomes = fitted.rule(values, ALONE, np.array([run.number]), time)
-    run.time += count
+    run.age(run.time + count)
     run.remember(points[start:stop])
     if run.alarm is None and outcomes.alarm.any():
         run.alarm = outcomes[int(np.flatnonzero(outcomes.alarm)[0])]
@@ -65,19 +64,29 @@ def advance_in_place(fitted: Fitted[C], run: Run, point: Points) -> Outcome:
     """
     live, windows, time, kept = fitted.live, run.windows, run.time + 1, point[0].copy()
     values, places = np.empty((1, len(live.channels))), live.places(windows)
+    lacking, due = (None, None) if run.left is None else _lacked(fitted, run, run.left, time)
     try:
-        live.enter(windows, point, values, places)
-        outcome = fitted.rule.one(values, run.number, time)
+        live.enter(windows, point, values, places, lacking)
+        outcome = fitted.rule.one(values if due is None else values + due, run.number, time)
         run.recent.append(kept)
         run.settle(outcome)
     except BaseException:
         if live.places(windows) != places:
-            live.enter(windows, point, values, places)
+            live.enter(windows, point, values, places, lacking)
             if not (run.recent and run.recent[-1] is kept):
                 run.recent.append(kept)
-            run.settle(fitted.rule.one(values, run.number, time))
+            run.settle(fitted.rule.one(values if due is None else values + due, run.number, time))
         raise
     return outcome
+
+
+def _lacked(fitted: Fitted[C], run: Run, left: list[Parts], time: int) -> tuple[list[Parts] | None, Float64Array]:
+    """What the reference lacks that this observation of a run meets, and what is to be added to the channels."""
+    if run.due is None:
+        run.due = fitted.live.due(left)
+    if time <= fitted.widest:
+        return left, run.due  # all that windows hold has met such a reference
+    return None, run.due * fitted.live.share(np.array([time]))
 
 
 def advance_until_alarm(fitted: Fitted[C], run: Run, points: Points) -> tuple[Outcomes, Run]:

@@ -200,6 +200,9 @@ class Live(Protocol):
         state["position"] then says that it has entered.
         """
 
+    def enter_lacking(self, left: Parts, state: WindowState, point: Points, values: Float64Array) -> None:
+        """`enter`, compared with the reference as `leave_out` left it."""
+
     def parts(self) -> Parts:
         """What a file must hold to build this object again."""
 
@@ -233,6 +236,9 @@ class Cold:
     def lacking(self, left: Parts, observed: Any, start: int, stop: int) -> Any:
         raise NotImplementedError
 
+    def enter_lacking(self, left: Parts, state: WindowState, point: Points, values: Float64Array) -> None:
+        raise NotImplementedError
+
     def due(self, left: Parts) -> Float64Array:
         raise NotImplementedError
 
@@ -243,6 +249,9 @@ class Stepwise(Anew):
     at_once = False
 
     def enter(self, state: WindowState, point: Points, values: Float64Array) -> None:
+        raise NotImplementedError
+
+    def enter_lacking(self, left: Parts, state: WindowState, point: Points, values: Float64Array) -> None:
         raise NotImplementedError
 
 
