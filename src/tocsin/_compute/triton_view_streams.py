@@ -273,7 +273,7 @@ def view_watch(
     chosen: Tensor, axes: Tensor, lags: Tensor, windows: Tensor, base: int, gap: int, units: Tensor, shares: Tensor,
     pace: Tensor, best: Tensor, which: Tensor, out: Tensor,
 ) -> None:  # fmt: skip
-    n, d = len(windows), lags.shape[1]
+    n, d, points = len(windows), lags.shape[1], points.contiguous()
     with torch.cuda.device_of(points):  # Triton launches on the current one
         _watch[(end - begin,)](
             points, points.shape[1], streams, first, last, begin, rows, rows.shape[1], rests, rests.shape[1], sums,

@@ -189,4 +189,5 @@ def deviations(state: WindowState, s: int, ear: Ear, spans: Spans) -> Float64Arr
 def silenced(state: WindowState, chosen: Int64Array | slice, widest: int) -> None:
     """Streams begin new runs: the same, silent until their windows hold rows of their own."""
     clock = state["clock"]
-    clock[chosen, 0] = np.where(clock[chosen, 0] > 0, widest, -widest)
+    after_alarms = clock[chosen, 0] > 0
+    clock[chosen, 0] = widest * (2 * after_alarms - 1)
