@@ -103,6 +103,12 @@ def _added(sums, place, there, more):
 
 
 @triton.jit
+def _widest(values, i, n):
+    """Of the widest window."""
+    return tl.sum(tl.where(i == n - 1, values, 0.0), 0, keep_dims=True)
+
+
+@triton.jit
 def _spread(squares, sum, shares, d, floor, j):
     """The logarithm of a variance, of the sum of squares and the sum of what is squared."""
     there = j < d
@@ -112,33 +118,26 @@ def _spread(squares, sum, shares, d, floor, j):
 
 
 @triton.jit
-def _heard(now, then, at, there, units, channels, scale, old_enough, remembered, largest, raised):
-    """Of channels at places `at`: running scales, once they have heard of a window before; squares; and loudness."""
+def _off(values, units, channels, at, there):
+    """How far channels are off, in their units."""
     unit = tl.load(units + at, mask=there, other=0.0)
-    middle = tl.load(units + channels + at, mask=there, other=0.0)
-    heard, past = now * unit - middle, then * unit - middle
-    old = tl.load(scale + at, mask=there, other=1.0).to(tl.float64)
-    followed = tl.maximum(tl.fma(tl.minimum(past * past, largest) - old, remembered + tl.zeros_like(old), old), 1.0)
-    size = tl.where(old_enough, followed.to(tl.float32).to(tl.float64), old)
-    squares = tl.minimum(heard * heard, tl.full([], LOUDEST, tl.float64))
-    return size, squares, tl.where(there, tl.sqrt(squares / size) / raised, -1.0)
+    return values * unit - tl.load(units + channels + at, mask=there, other=0.0)
 
 
 @triton.jit
-def _loudest(loudness, at, highest, none):
-    """The first place at which a channel is as loud."""
-    return tl.min(tl.where(loudness == highest, at, none))
+def _squares(values, units, channels, at, there):
+    off = _off(values, units, channels, at, there)
+    return tl.minimum(off * off, tl.full([], LOUDEST, tl.float64))
 
 
 @triton.jit
-def _kept(size, squares, loudness, at, there, scale, loud, out, worth, learns, rings, silent, OUT: tl.constexpr):
-    """Write down what a row has taught."""
-    taught = tl.minimum(tl.maximum(size, worth * squares), tl.full([], LOUDEST, tl.float64))
-    tl.store(scale + at, tl.where(learns, taught, size).to(tl.float32), mask=there)
-    if rings:
-        tl.store(loud + at, loudness, mask=there)
-    if OUT:
-        tl.store(out + at, tl.where(silent, float("nan"), loudness), mask=there)
+def _followed(values, units, channels, scale, at, there, follows, remembered, largest):
+    """Running scales, which have heard of a window before, if they follow it by now."""
+    off, old = _off(values, units, channels, at, there), tl.load(scale + at, mask=there, other=1.0).to(tl.float64)
+    heard = tl.fma(tl.minimum(off * off, largest) - old, remembered + tl.zeros_like(old), old)
+    size = tl.where(follows, tl.maximum(heard, 1.0), old).to(tl.float32)
+    tl.store(scale + at, size, mask=there)
+    return size.to(tl.float64)
 
 
 @triton.jit
@@ -159,7 +158,7 @@ def _watch(
     rows, rests, sums = rows + s * many * d, rests + s * few * d, sums + s * (8 * n + 5) * d
     scale, loud = scale + s * channels, loud + s * channels
     p, silent, age = tl.load(position + s), tl.load(clock + 2 * s), tl.load(clock + 2 * s + 1)
-    now, then, wide = 2 * n + 1, 5 * n + 3, i == n - 1
+    now, then = 2 * n + 1, 5 * n + 3
     e = i * d + j
     while t < stop:
         a, b = p % many, p % few
@@ -199,60 +198,43 @@ def _watch(
         old_change_squares = _added(
             sums, (then + 3 * n + 1) * d + j, own, middle_change * middle_change - oldest_change * oldest_change
         )
-        error_sum = tl.sum(tl.where(wide, errors, 0.0), 0, keep_dims=True)
-        old_error_sum = tl.sum(tl.where(wide, old_errors, 0.0), 0, keep_dims=True)
-        # Channels: levels, errors, changes, moving levels, and spreads of errors and of changes.
-        raised, old_enough = 1 + early * tl.exp(-age.to(tl.float64) / fade), age >= widest - 1
-        size_0, squares_0, loudness_0 = _heard(
-            levels, old_levels, e, each, units, channels, scale, old_enough, remembered, largest, raised
-        )
-        size_1, squares_1, loudness_1 = _heard(
-            errors, old_errors, n * d + e, each, units, channels, scale, old_enough, remembered, largest, raised
-        )
-        size_2, squares_2, loudness_2 = _heard(
-            x - leaves, middle - left, 2 * n * d + e, each, units, channels, scale, old_enough, remembered, largest,
-            raised,
+        error_sum, old_error_sum = _widest(errors, i, n), _widest(old_errors, i, n)
+        # Channels: levels, errors, changes, moving levels, and spreads of errors and of changes; a window before, and now.
+        heard_then = (
+            old_levels, old_errors, middle - left, base * old_levels - COARSE * old_bases,
+            _spread(old_error_squares, old_error_sum, shares, d, floor, j),
+            _spread(old_change_squares, middle - oldest, shares + 2 * d, d, floor, j),
         )  # fmt: skip
-        size_3, squares_3, loudness_3 = _heard(
-            base * levels - COARSE * bases, base * old_levels - COARSE * old_bases, 3 * n * d + e, each, units,
-            channels, scale, old_enough, remembered, largest, raised,
-        )  # fmt: skip
-        size_4, squares_4, loudness_4 = _heard(
+        heard = (
+            levels, errors, x - leaves, base * levels - COARSE * bases,
             _spread(error_squares, error_sum, shares, d, floor, j),
-            _spread(old_error_squares, old_error_sum, shares, d, floor, j), 4 * n * d + j, own, units, channels, scale,
-            old_enough, remembered, largest, raised,
-        )  # fmt: skip
-        size_5, squares_5, loudness_5 = _heard(
             _spread(change_squares, x - middle, shares + 2 * d, d, floor, j),
-            _spread(old_change_squares, middle - oldest, shares + 2 * d, d, floor, j), (4 * n + 1) * d + j, own, units,
-            channels, scale, old_enough, remembered, largest, raised,
         )  # fmt: skip
-        highest = tl.maximum(tl.max(tl.maximum(loudness_0, loudness_1)), tl.max(tl.maximum(loudness_2, loudness_3)))
-        highest = tl.maximum(highest, tl.max(tl.maximum(loudness_4, loudness_5)))
-        first = tl.minimum(
-            _loudest(loudness_0, e, highest, channels), _loudest(loudness_1, n * d + e, highest, channels)
-        )
-        first = tl.minimum(first, _loudest(loudness_2, 2 * n * d + e, highest, channels))
-        first = tl.minimum(first, _loudest(loudness_3, 3 * n * d + e, highest, channels))
-        first = tl.minimum(first, _loudest(loudness_4, 4 * n * d + j, highest, channels))
-        first = tl.minimum(first, _loudest(loudness_5, (4 * n + 1) * d + j, highest, channels))
-        is_silent = silent != 0
+        raised, follows = 1 + early * tl.exp(-age.to(tl.float64) / fade), age >= widest - 1
+        is_silent, highest, first = silent != 0, tl.full([], -1.0, tl.float64), 0 * channels
+        for g in tl.static_range(6):
+            at, there = (g * n * d + e, each) if g < 4 else ((4 * n + g - 4) * d + j, own)
+            size = _followed(heard_then[g], units, channels, scale, at, there, follows, remembered, largest)
+            loudness = tl.sqrt(_squares(heard[g], units, channels, at, there) / size) / raised
+            if OUT:
+                tl.store(out + t * channels + at, tl.where(is_silent, float("nan"), loudness), mask=there)
+            loudness = tl.where(there, loudness, -1.0)
+            loudest = tl.max(loudness)
+            place = tl.min(tl.where(loudness == loudest, at, channels))
+            first = tl.where(loudest > highest, place, first)
+            highest = tl.maximum(loudest, highest)
         rings = (silent == 0) & (highest > level)
-        learns, worth = rings | (silent > 0), attack / ((raised * level) * (raised * level))
-        row = out + t * channels
-        _kept(size_0, squares_0, loudness_0, e, each, scale, loud, row, worth, learns, rings, is_silent, OUT)
-        _kept(size_1, squares_1, loudness_1, n * d + e, each, scale, loud, row, worth, learns, rings, is_silent, OUT)
-        _kept(
-            size_2, squares_2, loudness_2, 2 * n * d + e, each, scale, loud, row, worth, learns, rings, is_silent, OUT
-        )
-        _kept(
-            size_3, squares_3, loudness_3, 3 * n * d + e, each, scale, loud, row, worth, learns, rings, is_silent, OUT
-        )
-        _kept(size_4, squares_4, loudness_4, 4 * n * d + j, own, scale, loud, row, worth, learns, rings, is_silent, OUT)
-        _kept(
-            size_5, squares_5, loudness_5, (4 * n + 1) * d + j, own, scale, loud, row, worth, learns, rings, is_silent,
-            OUT,
-        )  # fmt: skip
+        if rings | (silent > 0):
+            tl.debug_barrier()  # scales have been written
+            worth = attack / ((raised * level) * (raised * level))
+            for g in tl.static_range(6):
+                at, there = (g * n * d + e, each) if g < 4 else ((4 * n + g - 4) * d + j, own)
+                size = tl.load(scale + at, mask=there, other=1.0).to(tl.float64)
+                squares = _squares(heard[g], units, channels, at, there)
+                if rings:
+                    tl.store(loud + at, tl.sqrt(squares / size) / raised, mask=there)
+                taught = tl.minimum(tl.maximum(size, worth * squares), tl.full([], LOUDEST, tl.float64))
+                tl.store(scale + at, taught.to(tl.float32), mask=there)
         tl.store(best + t, tl.where(is_silent, float("nan"), highest))
         tl.store(which + t, tl.where(is_silent, 0, first))
         silent = tl.where(rings, widest, silent + (silent < 0).to(tl.int64) - (silent > 0).to(tl.int64))
