@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import copy
 import os
-from collections.abc import Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -42,11 +41,10 @@ pytestmark = pytest.mark.skipif(
 
 
 @pytest.fixture(autouse=True)
-def by_triton(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def by_triton(monkeypatch: pytest.MonkeyPatch) -> None:
     """Streams step by Triton, also where it is interpreted."""
     if INTERPRETED:
         monkeypatch.setattr(LazyFunctions, "stepping", property(lambda self: self))
-    return
 
 
 def there(**options: Any) -> Detector:
@@ -78,7 +76,7 @@ def test_it_equals_the_readable_one(seed: int, windows: tuple[int, ...], **sizes
     """Several rows of a stream, up to an alarm or not, with all channels or not; along axes or not."""
     given = ARGUMENTS["view_watch"](Sizes(seed, 40, windows=windows, multipliers=(1.0,), **sizes))
     functions, expected = on_device("torch"), copy.deepcopy(given)
-    put = [functions.put(part.copy()) if isinstance(part, np.ndarray) else part for part in given]
+    put: list[Any] = [functions.put(part.copy()) if isinstance(part, np.ndarray) else part for part in given]
     functions.view_watch(*put)
     on_device("numpy").view_watch(*expected)
     names = list(protocol.Hot.view_watch.__annotations__)[:-1]
@@ -96,6 +94,7 @@ def test_streams_of_a_bank_are_those_of_the_host(options: dict[str, Any], tmp_pa
     rows, rng, rang = streams(options.get("columns", 3)), np.random.default_rng(0), 0
     rows = rows[80:130] if INTERPRETED else rows
     bank, twin = DetectorBank(there(**options), STREAMS), DetectorBank(fitted(**options), STREAMS)
+    assert f"; on torch on {DEVICE}; " in repr(bank)
     for t, every in enumerate(rows):
         chosen = rng.permutation(STREAMS)[: STREAMS - t % 3 % 2]
         heard = bank.update(every[chosen], chosen)
@@ -116,17 +115,20 @@ def test_streams_of_a_bank_are_those_of_the_host(options: dict[str, Any], tmp_pa
 
 
 def test_a_detector_alone_is_one_of_them() -> None:
-    """It is heard on the host."""
-    detector = there()
+    """It is heard on the host, and explains its alarms as the bank does."""
+    detector, told = there(), 0
     bank, twins = DetectorBank(detector, STREAMS), alone(detector)
     for every in streams()[90:120]:
-        for outcome, twin, row in zip(bank.update(every), twins, every, strict=True):
-            expected = twin.update(row)
+        for s, (outcome, row) in enumerate(zip(bank.update(every), every, strict=True)):
+            expected = twins[s].update(row)
             assert (outcome.alarm, outcome.time, outcome.channel) == (expected.alarm, expected.time, expected.channel)
             np.testing.assert_allclose(outcome.statistic, expected.statistic, rtol=CLOSE)
-    s = int(np.flatnonzero(bank.alarms)[0]) if bank.alarms.any() else None
-    if s is not None:
-        assert bank.explain(s).columns[0].name == twins[s].explain().columns[0].name
+            if outcome.alarm:
+                mine, its = bank.explain(s), twins[s].explain()
+                assert [column.name for column in mine.columns] == [column.name for column in its.columns]
+                assert mine.began == its.began
+                told += 1
+    assert told
 
 
 def test_tensors_stay_there(monkeypatch: pytest.MonkeyPatch) -> None:

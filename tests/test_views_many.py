@@ -154,12 +154,12 @@ def test_a_bank_of_tables() -> None:
 
 @needs_torch
 def test_banks_of_views_stay_on_the_cpu() -> None:
-    """With PyTorch they are stepped by Numba, and give the same."""
+    """With PyTorch they are stepped by Numba, if it is not on a GPU, and give the same."""
     torch = fitted(backend="torch", device="cpu")
     bank, twins = DetectorBank(torch, STREAMS), alone(torch)
     for every in streams():
         assert [repr(each) for each in bank.update(every)] == [repr(d.update(every[s])) for s, d in enumerate(twins)]
-    assert "cuda" not in repr(bank)
+    assert "; on numba; " in repr(bank)
 
 
 # What is kept

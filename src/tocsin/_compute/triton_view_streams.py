@@ -109,10 +109,10 @@ def _widest(values, i, n):
 
 
 @triton.jit
-def _spread(squares, sum, shares, d, floor, j):
+def _spread(squares, total, shares, d, floor, j):
     """The logarithm of a variance, of the sum of squares and the sum of what is squared."""
     there = j < d
-    mean = sum * tl.load(shares + j, mask=there, other=0.0)
+    mean = total * tl.load(shares + j, mask=there, other=0.0)
     variance = squares * tl.load(shares + d + j, mask=there, other=0.0) - mean * mean
     return tl.log(tl.maximum(variance, 0.0) + floor * floor)
 
@@ -199,7 +199,7 @@ def _watch(
             sums, (then + 3 * n + 1) * d + j, own, middle_change * middle_change - oldest_change * oldest_change
         )
         error_sum, old_error_sum = _widest(errors, i, n), _widest(old_errors, i, n)
-        # Channels: levels, errors, changes, moving levels, and spreads of errors and of changes; a window before, and now.
+        # Channels, a window before and now: levels, errors, changes, moving levels, spreads of errors and of changes.
         heard_then = (
             old_levels, old_errors, middle - left, base * old_levels - COARSE * old_bases,
             _spread(old_error_squares, old_error_sum, shares, d, floor, j),

@@ -7,7 +7,7 @@ import numpy as np
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._execution.threads import Threads
 from tocsin._statistics.base import Parts, Points, WindowState
-from tocsin._statistics.view_streams import KEPT, NO_CHANNELS, Ear, Loudest, silenced, summed, watch
+from tocsin._statistics.view_streams import KEPT, NO_CHANNELS, Loudest, silenced, summed, watch
 from tocsin._statistics.views import ViewsLive
 
 STREAMS = 256
@@ -20,11 +20,11 @@ class ViewsBank:
     def __init__(self, live: ViewsLive, count: int) -> None:
         self.live, self.count, self.compute = live, count, live.compute.stepping
         put, self.takes_tensors = self.compute.put, self.compute.on_gpu
-        self._ear = Ear(*(put(part) if isinstance(part, np.ndarray) else part for part in live.ear))
+        self._ear = live.ear.put(self.compute)
         self._state: WindowState = {name: put(np.repeat(part, count, axis=0)) for name, part in live.begin(0).items()}
         # Of each step, what need not be put there again.
         self._first, self._last, self._nothing = put(np.arange(count)), put(np.arange(count) + 1), put(NO_CHANNELS)
-        self._found = Loudest(*map(put, Loudest.of(count)))
+        self._found = Loudest.of(count).put(self.compute)
         self._executor = Threads(1 if self.takes_tensors else None)
 
     def step(self, chosen: Int64Array, points: Points) -> tuple[Float64Array, Int64Array]:
@@ -42,8 +42,8 @@ class ViewsBank:
 
         starts = range(0, count, size)
         list(self._executor.map(some, starts) if len(starts) > 1 else map(some, starts))
-        best, which = (np.array(compute.get(part[:count])) for part in self._found)
-        return best[:, None], which
+        best, which = self._found
+        return np.array(compute.get(best[:count, None])), np.array(compute.get(which[:count]))
 
     def clear(self, chosen: Int64Array) -> None:
         """Let these streams begin after the reference."""
