@@ -158,14 +158,6 @@ def test_many_streams_and_none() -> None:
     kept_alike(bank, twin)
 
 
-def test_where_there_is_no_triton(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Streams of views are stepped on the host, and say so."""
-    monkeypatch.undo()
-    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    assert str(LazyFunctions("torch", "cuda").stepping) == "numba"
-    assert str(LazyFunctions("torch", "cpu").stepping) == "numba"
-
-
 def quiet(count: int) -> Float64Array:
     return np.random.default_rng(0).standard_normal((count, 3))
 
