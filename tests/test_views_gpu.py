@@ -111,7 +111,7 @@ def test_streams_of_a_bank_are_those_of_the_host(options: dict[str, Any], tmp_pa
             kept_alike(bank, twin)
         assert (bank.run.tolist(), bank.time.tolist()) == (twin.run.tolist(), twin.time.tolist())
     kept_alike(bank, twin)
-    assert rang > 1
+    assert rang > (0 if INTERPRETED else 2)
 
 
 def test_a_detector_alone_is_one_of_them() -> None:
