@@ -512,6 +512,10 @@ class Functions(Hot, Protocol):
     def nearby(self) -> Functions:
         """For work that is too little to be worth the way to a GPU: the CPU's."""
 
+    @property
+    def stepping(self) -> Functions:
+        """For streams of views, which step by Triton where there is a GPU that has it, and by Numba elsewhere."""
+
     def put(self, array: NDArray[S]) -> NDArray[S]: ...
 
     def uniforms(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Float64Array: ...

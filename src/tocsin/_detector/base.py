@@ -293,8 +293,8 @@ def content_of(watcher: DetectorBase[C]) -> Parts:
     }
 
 
-def taken_in(fitted: Fitted[C], block: object) -> Points:
-    """Observations as points, on the GPU if they are there and are compared there."""
-    if is_on_gpu(block) and isinstance(fitted.intake, Rows) and fitted.live.takes_tensors:
+def taken_in(fitted: Fitted[C], block: object, *, tensors: bool) -> Points:
+    """Observations as points, on the GPU if they are there and `tensors` are taken as they are."""
+    if is_on_gpu(block) and isinstance(fitted.intake, Rows) and tensors:
         return validation.tensor_rows(block, fitted.intake.width)
     return fitted.intake.many(block)

@@ -85,7 +85,7 @@ class Watcher(DetectorBase[C]):
         """
         with self._held:
             fitted, run = self._ready(), self._run.copy()
-            points = taken_in(fitted, block)
+            points = taken_in(fitted, block, tensors=fitted.live.takes_tensors)
             observed = fitted.live.observe(points, None) if len(points) else []
             if fitted.resets:
                 outcomes, run = advance_with_resets(fitted, run, points, observed, partial(self._begin, fitted))
@@ -102,7 +102,7 @@ class Watcher(DetectorBase[C]):
         """
         with self._held:
             fitted, run = self._ready(), self._run
-            points = taken_in(fitted, block)
+            points = taken_in(fitted, block, tensors=fitted.live.takes_tensors)
             if len(points) and run.alarm is not None and fitted.resets:
                 run = self._begin(fitted, run)
             outcomes, self._run = advance_until_alarm(fitted, run, points)

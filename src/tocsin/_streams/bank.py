@@ -109,7 +109,7 @@ class DetectorBank:
             Numbers of the streams that the rows belong to, each at most once. Default: all, in order.
         """
         chosen = self._named(streams)
-        points = taken_in(self._fitted, block)
+        points = taken_in(self._fitted, block, tensors=self._windows.takes_tensors)
         if len(points) != len(chosen):
             raise InputError(
                 f"The block has {counted(len(points), 'row')} for {counted(len(chosen), 'stream')}; it must have one "
