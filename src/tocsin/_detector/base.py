@@ -219,8 +219,11 @@ class DetectorBase(Generic[C]):
         with content.explained():
             checking_runs.check_channels(saved["normaliser"], live.channels, "fitted.normaliser")
             checking_views.check_views(live, saved, "fitted")
-        run = content.part("run", partial(checking_runs.check_run, sizes=sizes, live=live, state_rule=self._state_rule))
         fitted: Fitted[C] = Fitted(live=live, functions=functions, **saved)
+        with content.explained():
+            ear = fitted.ear
+        rule = partial(checking_runs.check_run, sizes=sizes, live=live, ear=ear, state_rule=self._state_rule)
+        run = content.part("run", rule)
         self._deploy(fitted, Run.restored(run, fitted.widest))
 
     def _rules(self, sizes: Sizes) -> list[Rule]:

@@ -141,7 +141,13 @@ class Fit:
         return Fitted(
             live, normaliser, calibration, fit.windows, learned.intake, reference.points, kept, fit.start, fit.seed,
             fit.functions, fit.resets, reference.edges, learned.rows[reference.rows], simulation.rang,
+            hears=fit._hears(p_value, calibration),
         )  # fmt: skip
+
+    def _hears(self, p_value: float | None, calibration: Calibration) -> bool:
+        """Whether rows are independent for all that is known, so that chance tells what their reference lacks."""
+        independent = calibration.block == 1 and (p_value is None or p_value > SIGNIFICANT)
+        return self.mode == "steady" and independent
 
     @property
     def _is_views(self) -> bool:
