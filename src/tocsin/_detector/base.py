@@ -190,7 +190,7 @@ class DetectorBase(Generic[C]):
         state = "quiet" if run.alarm is None else f"rang at {run.alarm.time}"
         return (
             f"<{head} fitted to {shape}: windows {', '.join(map(str, fitted.windows))}, "
-            f"{counted(len(fitted.channels), 'channel')}, threshold {fitted.calibration.threshold:.4g} "
+            f"{counted(len(fitted.live.channels), 'channel')}, threshold {fitted.calibration.threshold:.4g} "
             f"({fitted.calibration.quality}); time {run.time}, {state}; computed by {fitted.functions}>"
         )
 

@@ -106,14 +106,16 @@ class Draws:
     def _delay(
         self, state: list[WindowState], points: Points, own: Int64Array | None, trial: int, *, moved: bool
     ) -> float:
-        fitted, position, size = self.fitted, 0, PIECE
-        ahead = [snapshot(each) for each in state]
+        fitted, position, size, ear = self.fitted, 0, PIECE, self.fitted.ear
+        ahead, heard = [snapshot(each) for each in state], None if ear is None else ear.begun()
         while position < len(points):
             piece = points[position : position + size]
             places = None if own is None else own[position : position + size]
             observed = self._observed(piece, places, moved=moved)
             values = fitted.live.advance(ahead, observed, 0, len(piece))
             rang = self._rings(compute.on_host(values), position + 1, trial)
+            if ear is not None and heard is not None:
+                rang |= ear.watch(heard, piece).slot >= 0
             if rang.any():
                 return float(position + rang.argmax() + 1)
             position, size = position + len(piece), 2 * size

@@ -34,6 +34,7 @@ from tocsin._compute.numpy_news import (
     OTHER,
     ROWS,
     SLOTS,
+    TIES,
     news_values,
 )
 from tocsin._data.intake import Intake, Rows, Tabular
@@ -65,6 +66,16 @@ class Found:
 
     def __bool__(self) -> bool:
         return bool((self.slot >= 0).any())
+
+
+@dataclass(frozen=True)
+class Ringing:
+    """A channel that rings: how many rows ago its news came (of a column that stopped, now and when it did), and the
+    log of its chance."""
+
+    channel: Channel
+    ago: tuple[int, ...]
+    log_rate: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -173,13 +184,33 @@ class Ear(Caching):
             self.layout, self.limits, spans, self.quiet, self.rates, self.first, self.known, self.stops, self.alone,
         )  # fmt: skip
 
+    def ringing(self, heard: Float64Array) -> list[Ringing]:
+        """Which channels ring with the latest row of a stream, of which this is kept, (C, KEPT); the rarest first."""
+        found = []
+        for slot, channel in zip(self.slots.tolist(), self.channels, strict=True):
+            c, place = divmod(slot, SLOTS)
+            if place == 2 * MARKS:
+                ties = int(heard[c, TIES])
+                own = slice(self.first[c], self.first[c + 1])
+                known = np.flatnonzero(self.known[own] == heard[c, LAST])
+                needed, rate = self.stops[own][known[0]] if len(known) else self.alone[c]
+                if ties >= needed:
+                    found.append(Ringing(channel, (0, ties), float(rate)))
+                continue
+            span, bits = SPANS[place % 2], int(heard[c, place // 2])
+            ago = tuple(k for k in range(span) if bits >> k & 1)
+            rate = self.rates[self.quiet[c, place // 2], place % 2, len(ago)]
+            if bits & 1 and rate < np.inf:
+                found.append(Ringing(channel, ago, float(rate)))
+        return sorted(found, key=lambda each: each.log_rate)
+
     def told(self, outcomes: Outcomes, found: Found) -> Outcomes:
         """With the alarms that news rings, where nothing is louder and tests are made. Channels stand behind others."""
         rows = np.flatnonzero((found.slot >= 0) & np.isfinite(outcomes.statistic))
         if not len(rows):
             return outcomes
         pairs = zip(found.log_rate[rows].tolist(), outcomes.threshold[rows].tolist(), strict=True)
-        loud = np.array([self._level(rate, threshold) for rate, threshold in pairs])
+        loud = np.array([self.level(rate, threshold) for rate, threshold in pairs])
         louder = loud > outcomes.statistic[rows]
         rows, loud = rows[louder], loud[louder]
         alarm, statistic, loudest = outcomes.alarm.copy(), outcomes.statistic.copy(), outcomes.loudest.copy()
@@ -195,7 +226,7 @@ class Ear(Caching):
         slot = int(found.slot[0])
         if slot < 0 or math.isnan(outcome.statistic):
             return outcome
-        loud = self._level(float(found.log_rate[0]), outcome.threshold)
+        loud = self.level(float(found.log_rate[0]), outcome.threshold)
         if loud <= outcome.statistic:
             return outcome
         curve = self.limits_of_rule.curve
@@ -203,7 +234,7 @@ class Ear(Caching):
         channel = self.channels[int(np.searchsorted(self.slots, slot))]
         return Outcome(outcome.time, True, loud, outcome.threshold, rarity, channel)
 
-    def _level(self, log_rate: float, threshold: float) -> float:
+    def level(self, log_rate: float, threshold: float) -> float:
         """Of news that rings."""
         curve, least = self.limits_of_rule.curve, math.nextafter(threshold, math.inf)
         return least if curve is None else max(curve.level(log_rate + self.log_weight), least)
