@@ -22,8 +22,8 @@ from tocsin._calibration.plan import Mode, Plan, make_plan
 from tocsin._common.seeds import Purpose, generator
 from tocsin._compute import Backend, on_host
 from tocsin._compute.arrays import Float32Array, Int64Array
-from tocsin._detector.stepping import entered
 from tocsin._detector.base import altered
+from tocsin._detector.stepping import entered
 from tocsin._execution.threads import Threads
 from tocsin._samplers import DrawnStreams, InBlocks, Sampler, Singly, Source, Streams
 from tocsin._state import Run
@@ -644,7 +644,9 @@ def test_statistics_together() -> None:
     detector = Detector(
         30, [p.statistic for p in together], window=HARD.windows, start="cold", reset_on_alarm=False, paths=100, seed=1
     )
-    _check_outcomes(altered(detector.fit(HARD.points), hears=False), [channel for p in together for channel in p.channels], HARD)
+    _check_outcomes(
+        altered(detector.fit(HARD.points), hears=False), [channel for p in together for channel in p.channels], HARD
+    )
 
 
 @pytest.mark.parametrize(

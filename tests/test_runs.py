@@ -164,7 +164,9 @@ def test_methods_of_one_channel_have_the_same_statistic_at_every_run_time(name: 
     one, two = (METHODS[name].fit(ert, reference, 5) for ert in (128.0, 1000.5))
     assert len(one._ready().live.channels) == 1
     stream = laws.diamond(np.random.default_rng(1), 200)
-    first, second = (altered(detector, resets=False, hears=False).update_many(stream).statistic for detector in (one, two))
+    first, second = (
+        altered(detector, resets=False, hears=False).update_many(stream).statistic for detector in (one, two)
+    )
     assert one.thresholds_[-1] < two.thresholds_[-1]
     widest = one.windows_[-1]
     assert one.windows_ == two.windows_

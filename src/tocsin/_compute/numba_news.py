@@ -65,7 +65,7 @@ def news_watch(
                         value += 2.0**k
             equal = not gone and form != OTHER and value == heard[s, c, LAST]
             is_known, place = False, first[c]
-            if (equal or form == CORNER or form == DIRECTION) and not gone:
+            if not gone and (equal or (form != NUMBER and form != OTHER)):
                 low, high = first[c], first[c + 1]
                 while low < high:
                     middle = (low + high) // 2
@@ -78,9 +78,7 @@ def news_watch(
             for j in range(MARKS):
                 marked = gone
                 if j == 1:
-                    marked = not gone and (
-                        value < limits[c, 0] if form == NUMBER else form != OTHER and not is_known
-                    )
+                    marked = not gone and (value < limits[c, 0] if form == NUMBER else form != OTHER and not is_known)
                 elif j == 2:
                     marked = not gone and form == NUMBER and value > limits[c, 1]
                 if not marked:

@@ -21,7 +21,7 @@ import numpy as np
 from tocsin._calibration.result import Thresholds
 from tocsin._common.caches import Caching
 from tocsin._compute import Functions, on_host
-from tocsin._compute.arrays import Array, Float64Array, Int64Array
+from tocsin._compute.arrays import Array, BoolArray, Float64Array, Int64Array
 from tocsin._compute.numpy_news import (
     CORNER,
     DIRECTION,
@@ -140,11 +140,10 @@ class Ear(Caching):
     def slots(self) -> Int64Array:
         """Those that can ring, in order: each is a channel."""
         rings = np.zeros((len(self.layout), SLOTS), dtype=bool)
-        hears = np.isfinite(self.rates).any(2)
+        hears: BoolArray = np.isfinite(self.rates).any(2)
         for c in range(len(self.layout)):
             rings[c, : 2 * MARKS] = hears[self.quiet[c]].ravel()
-            some = np.isfinite(self.stops[self.first[c] : self.first[c + 1], 0]).any()
-            rings[c, 2 * MARKS] = bool(some) or np.isfinite(self.alone[c, 0])
+            rings[c, 2 * MARKS] = np.isfinite(self._stops(c)).any()
         return np.flatnonzero(rings)
 
     @cached_property
@@ -162,8 +161,12 @@ class Ear(Caching):
 
     def _stop(self, c: int) -> int:
         """Rows of the same value that ring, at least."""
-        needed = np.append(self.stops[self.first[c] : self.first[c + 1], 0], self.alone[c, 0])
-        return int(needed.min()) + 1
+        return int(self._stops(c).min()) + 1
+
+    def _stops(self, c: int) -> Float64Array:
+        """How often each value of a column may come again at once; the last is of those that are not known."""
+        own: Float64Array = self.stops[self.first[c] : self.first[c + 1], 0]
+        return np.append(own, self.alone[c, 0])
 
     def begun(self, streams: int = 1) -> Float64Array:
         """What is kept of streams that begin."""
@@ -217,9 +220,7 @@ class Ear(Caching):
         alarm[rows], statistic[rows] = True, loud
         others = len(outcomes.channels) - len(self.slots)
         loudest[rows] = others + np.searchsorted(self.slots, found.slot[rows])
-        return Outcomes(
-            outcomes.time, alarm, statistic, outcomes.threshold, loudest, outcomes.channels, outcomes.curve
-        )
+        return Outcomes(outcomes.time, alarm, statistic, outcomes.threshold, loudest, outcomes.channels, outcomes.curve)
 
     def told_one(self, outcome: Outcome, found: Found) -> Outcome:
         """The same for one."""

@@ -1,7 +1,7 @@
 """How rare a handful of rows is, of a kind that the reference has seldom or never.
 
-An event of unknown probability p was seen in m of N rows of the reference. That it comes in k further rows has, whatever
-p is, a probability of at most
+An event of unknown probability p was seen in m of N rows of the reference. That it comes in k further rows has,
+whatever p is, a probability of at most
 
     (m + 1) (m + 2) ... (m + k) / ((N + 1) (N + 2) ... (N + k))
 
@@ -41,9 +41,11 @@ def stopping(seen: Int64Array, count: int, log_allowed: float) -> Float64Array:
     """Of values that so many rows of the reference have: how often each may come again at once, and the log of the
     chance of that, (n, 2); infinite where the reference makes no number of times implausible."""
     kinds, places = np.unique(seen, return_inverse=True)
-    needed = [_needed(m, count, log_allowed) for m in kinds.tolist()]
-    pairs = [(rows, log_succession(rows, m, count) if rows else 0.0) for rows, m in zip(needed, kinds.tolist(), strict=True)]
-    return np.array([(rows or math.inf, rate) for rows, rate in pairs], np.float64).reshape(-1, 2)[places]
+    found = np.tile([math.inf, 0.0], (len(kinds), 1))
+    for k, own in enumerate(kinds.tolist()):
+        if rows := _needed(own, count, log_allowed):
+            found[k] = rows, log_succession(rows, own, count)
+    return found[places]
 
 
 def _needed(seen: int, count: int, log_allowed: float) -> int:

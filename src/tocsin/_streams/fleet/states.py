@@ -168,7 +168,9 @@ class PairStates(KeyStates):
     def windows(cls, parts: dict[str, Array]) -> dict[str, Any]:
         news = None
         if "marks" in parts:
-            news = np.concatenate([parts["marks"], parts["ties"][:, :, None], parts["latest"][:, :, None]], 2, dtype="f8")
+            news = np.concatenate(
+                [parts["marks"], parts["ties"][:, :, None], parts["latest"][:, :, None]], 2, dtype="f8"
+            )
         return {name: np.array(parts[name], np.float32, order="C") for name in ("points", "sums")} | {"news": news}
 
     def parts(self) -> dict[str, Array]:
