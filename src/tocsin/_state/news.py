@@ -140,7 +140,7 @@ class Ear(Caching):
     def slots(self) -> Int64Array:
         """Those that can ring, in order: each is a channel."""
         rings = np.zeros((len(self.layout), SLOTS), dtype=bool)
-        hears: BoolArray = np.isfinite(self.rates).any(2)
+        hears: BoolArray = np.asarray((self.rates < np.inf).any(2))
         for c in range(len(self.layout)):
             rings[c, : 2 * MARKS] = hears[self.quiet[c]].ravel()
             rings[c, 2 * MARKS] = np.isfinite(self._stops(c)).any()
