@@ -22,7 +22,6 @@ from tocsin._compute.numpy_news import (
 _ALL = 0xFFFFFFFF
 
 
-@literal
 def news_watch(
     points: Float64Array,
     owner: Int64Array,
@@ -37,8 +36,29 @@ def news_watch(
     stops: Float64Array,
     alone: Float64Array,
 ) -> tuple[Int64Array, Float64Array]:
+    found, rare = np.full(len(points), -1), np.full(len(points), np.inf)
+    _watch(points, owner, heard, layout, limits, spans, quiet, rates, first, known, stops, alone, found, rare)
+    return found, rare
+
+
+@literal
+def _watch(
+    points: Float64Array,
+    owner: Int64Array,
+    heard: Float64Array,
+    layout: Int64Array,
+    limits: Float64Array,
+    spans: Int64Array,
+    quiet: Int64Array,
+    rates: Float64Array,
+    first: Int64Array,
+    known: Float64Array,
+    stops: Float64Array,
+    alone: Float64Array,
+    found: Int64Array,
+    rare: Float64Array,
+) -> None:
     n, last = points.shape
-    found, rare = np.full(n, -1), np.full(n, np.inf)
     for i in range(n):
         s = owner[i]
         for c in range(layout.shape[0]):
@@ -103,4 +123,3 @@ def news_watch(
                 rate = stops[place, 1] if is_known else alone[c, 1]
                 if ties >= needed and rate < rare[i]:
                     found[i], rare[i] = c * SLOTS + 2 * MARKS, rate
-    return found, rare
