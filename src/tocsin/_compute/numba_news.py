@@ -36,7 +36,7 @@ def news_watch(
     stops: Float64Array,
     alone: Float64Array,
 ) -> tuple[Int64Array, Float64Array]:
-    found, rare = np.full(len(points), -1), np.full(len(points), np.inf)
+    found, rare = np.empty(len(points), np.int64), np.empty(len(points))
     _watch(points, owner, heard, layout, limits, spans, quiet, rates, first, known, stops, alone, found, rare)
     return found, rare
 
@@ -60,6 +60,7 @@ def _watch(
 ) -> None:
     n, last = points.shape
     for i in range(n):
+        found[i], rare[i] = -1, np.inf
         s = owner[i]
         for c in range(layout.shape[0]):
             start, width, form, gap = layout[c, 0], layout[c, 1], layout[c, 2], layout[c, 3]
