@@ -336,9 +336,9 @@ class Detector(Watcher[Calibration]):
         itself. A delay counts observations from the first that is changed up to the alarm. What happens after the
         reference is not in it: a stream that moves on is followed less sharply.
 
-        It takes about as long as the fit, or less: where there are many columns some of them are tried, spread out
-        over all. The run stays as it is, and the same seed gives the same answer. It is kept in `power_`, and in the
-        file.
+        It takes less time than the fit: where there are many columns some of them are tried, spread out over all. Some
+        of what is not found is tried again, to tell what would find it (`would_help`). The run stays as it is, and the
+        same seed gives the same answer. It is kept in `power_`, and in the file.
 
         Parameters
         ----------
@@ -374,15 +374,41 @@ class Detector(Watcher[Calibration]):
 
     # Explaining
 
-    def explain(self) -> Explanation:
+    def explain(self, rows: object = None, *, keep: Sequence[str] = ()) -> Explanation:
         """What the alarm of this run means: when the change began, which columns moved, which examples show it.
 
         Call it after an alarm and before the next observation. Without `reset_on_alarm` it can wait, and observations
         taken in since then help. It changes nothing.
+
+        Parameters
+        ----------
+        rows
+            The latest observations of the stream, as they were given, up to the one that was taken in last: what a
+            detector does not watch is told from them. If they have a column of times, or an index of them in pandas,
+            the alarm, its onset and examples are told with it; texts are told in full.
+        keep
+            Names of columns of these that are shown with the alarm and examples, to find a record again by. They need
+            not be watched.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> detector = Detector(ert=500, window=10, seed=1).fit([{"flow": x} for x in rng.normal(size=200)])
+        >>> stream = [{"flow": x, "id": f"no. {k}"} for k, x in enumerate(rng.normal(5, 1, size=20))]
+        >>> outcomes = detector.update_until_alarm([{"flow": row["flow"]} for row in stream])
+        >>> detector.explain(stream[: len(outcomes)], keep=["id"]).kept == {"id": f"no. {len(outcomes) - 1}"}
+        True
         """
         from tocsin._explain.alarm import Alarm  # needs scipy, which watching does not
 
-        return Alarm.of(*now(self)).explain()
+        fitted, run = now(self)
+        explanation = Alarm.of(fitted, run).explain()
+        if rows is None and not keep:
+            return explanation
+        from tocsin._explain.rows import beside_run
+
+        return explanation.found_by(beside_run(fitted.intake, rows, keep, run.time, run.recent[-1]))
 
     def report(
         self,
