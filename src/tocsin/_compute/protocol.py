@@ -476,6 +476,22 @@ class Hot(Protocol):
         thresholds: Float64Array,
     ) -> tuple[float, float, int]: ...
 
+    def news_watch(
+        self,
+        points: Float64Array,
+        owner: Int64Array,
+        heard: Float64Array,
+        layout: Int64Array,
+        limits: Float64Array,
+        spans: Int64Array,
+        quiet: Int64Array,
+        rates: Float64Array,
+        first: Int64Array,
+        known: Float64Array,
+        stops: Float64Array,
+        alone: Float64Array,
+    ) -> tuple[Int64Array, Float64Array]: ...
+
     def stretch_maxima(self, paths: Float64Array, edges: Int64Array) -> Float64Array: ...
 
     def records(

@@ -15,6 +15,7 @@ from torch import Tensor
 from tocsin._compute.arrays import Array, BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 from tocsin._compute.host import coins
 from tocsin._compute.numba_live import pair_keys_advance, pair_keys_take
+from tocsin._compute.numba_news import news_watch
 from tocsin._compute.numba_rule import decide, judge, judge_one
 from tocsin._compute.numba_stream import pair_step, pair_step_lacking
 from tocsin._compute.numba_view_streams import view_sums
@@ -57,6 +58,7 @@ __all__ = [
     "judge_one",
     "loudest",
     "mean_distances",
+    "news_watch",
     "pair_advance",
     "pair_bank_step",
     "pair_bootstrap_loudest",
