@@ -36,6 +36,7 @@ from tocsin._compute.numba_features import (
     mean_distances,
 )
 from tocsin._compute.numba_live import pair_bank_step, pair_keys_advance, pair_keys_take, pair_sums
+from tocsin._compute.numba_news import news_watch
 from tocsin._compute.numba_pairs import exponentials, gaussian_products
 from tocsin._compute.numba_paths import pair_bootstrap_paths, pair_split_paths
 from tocsin._compute.numba_rule import decide, judge, judge_one
@@ -70,6 +71,7 @@ __all__ = [
     "judge_one",
     "loudest",
     "mean_distances",
+    "news_watch",
     "pair_advance",
     "pair_bank_step",
     "pair_bootstrap_loudest",

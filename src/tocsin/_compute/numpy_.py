@@ -24,6 +24,7 @@ from tocsin._compute.arrays import (
     UInt64Array,
 )
 from tocsin._compute.host import *  # noqa: F403  (arrays and random numbers, as all CPU backends have them)
+from tocsin._compute.numpy_news import news_watch as news_watch
 from tocsin._compute.numpy_view_streams import view_sums as view_sums
 from tocsin._compute.numpy_view_streams import view_watch as view_watch
 from tocsin._compute.numpy_views import autoregress as autoregress

@@ -476,6 +476,22 @@ class Hot(Protocol):
         thresholds: Float64Array,
     ) -> tuple[float, float, int]: ...
 
+    def news_watch(
+        self,
+        points: Float64Array,
+        owner: Int64Array,
+        heard: Float64Array,
+        layout: Int64Array,
+        limits: Float64Array,
+        spans: Int64Array,
+        quiet: Int64Array,
+        rates: Float64Array,
+        first: Int64Array,
+        known: Float64Array,
+        stops: Float64Array,
+        alone: Float64Array,
+    ) -> tuple[Int64Array, Float64Array]: ...
+
     def stretch_maxima(self, paths: Float64Array, edges: Int64Array) -> Float64Array: ...
 
     def records(
@@ -511,6 +527,10 @@ class Functions(Hot, Protocol):
     @property
     def nearby(self) -> Functions:
         """For work that is too little to be worth the way to a GPU: the CPU's."""
+
+    @property
+    def stepping(self) -> Functions:
+        """For streams of views, which step by Triton where there is a GPU that has it, and by Numba elsewhere."""
 
     def put(self, array: NDArray[S]) -> NDArray[S]: ...
 

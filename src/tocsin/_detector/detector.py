@@ -29,7 +29,16 @@ from tocsin._detector.options import learned_from, options_given, statistics_giv
 from tocsin._detector.schema import Many, Of, Rule, text
 from tocsin._detector.sizes import Sizes
 from tocsin._detector.starting import places_of, warm_run
-from tocsin._detector.stepping import advance, advance_in_place, advance_until_alarm, advance_with_resets, entered
+from tocsin._detector.stepping import (
+    advance,
+    advance_in_place,
+    advance_until_alarm,
+    advance_with_resets,
+    entered,
+    judged,
+    listened,
+    settle,
+)
 from tocsin._execution.cluster import joined
 from tocsin._execution.progress import progress_bar
 from tocsin._explain.result import Explanation
@@ -71,9 +80,10 @@ class Watcher(DetectorBase[C]):
             else:
                 return advance_in_place(fitted, run, point)
             values = entered(fitted, run, fitted.live.observe(point, None), 0, 1)
-            outcome = fitted.rule.one(compute.on_host(values), run.number, run.time + 1)
+            news = None if fitted.ear is None else listened(fitted.ear, run, point)
+            outcome = judged(fitted, compute.on_host(values), run.number, run.time + 1, news)
             run.remember(point)
-            run.settle(outcome)
+            settle(run, outcome, news)
             self._run = run
             return outcome
 
@@ -85,7 +95,7 @@ class Watcher(DetectorBase[C]):
         """
         with self._held:
             fitted, run = self._ready(), self._run.copy()
-            points = taken_in(fitted, block)
+            points = taken_in(fitted, block, tensors=fitted.live.takes_tensors)
             observed = fitted.live.observe(points, None) if len(points) else []
             if fitted.resets:
                 outcomes, run = advance_with_resets(fitted, run, points, observed, partial(self._begin, fitted))
@@ -102,7 +112,7 @@ class Watcher(DetectorBase[C]):
         """
         with self._held:
             fitted, run = self._ready(), self._run
-            points = taken_in(fitted, block)
+            points = taken_in(fitted, block, tensors=fitted.live.takes_tensors)
             if len(points) and run.alarm is not None and fitted.resets:
                 run = self._begin(fitted, run)
             outcomes, self._run = advance_until_alarm(fitted, run, points)

@@ -139,7 +139,8 @@ class Draws:
         moved: bool,
     ) -> Float64Array:
         """Rows to the first alarm of so many streams that follow from there, one after the other in `points`."""
-        live, rows = self.fitted.live, len(points) // count
+        live, rows, ear = self.fitted.live, len(points) // count, self.fitted.ear
+        heard = None if ear is None else ear.begun(count)
         ahead = [[snapshot(each) for each in state] for _ in range(count)]
         found, going, position, size = np.full(count, np.inf), np.arange(count), 0, PIECE
         while position < rows and len(going):
@@ -150,7 +151,10 @@ class Draws:
                 compute.on_host(live.advance(ahead[k], observed, place * size, (place + 1) * size))
                 for place, k in enumerate(going.tolist())
             ]
-            rang = self._rings(np.concatenate(values), position + 1 + np.arange(size), trial).reshape(-1, size)
+            rang = self._rings(np.concatenate(values), position + 1 + np.arange(size), trial)
+            if ear is not None and heard is not None:
+                rang |= ear.watch(heard, choose(points, taken), np.repeat(going, size)).slot >= 0
+            rang = rang.reshape(-1, size)
             found[going] = np.where(rang.any(1), position + 1 + rang.argmax(1), np.inf)
             going, position, size = going[~rang.any(1)], position + size, 2 * size
         return found

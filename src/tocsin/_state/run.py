@@ -28,6 +28,7 @@ class Run:
     number: how many runs came before.  time: observations so far.  alarm: the first, if there was one.
     left: of each statistic, what its reference lacks while the run is young; None when it lacks nothing.
     due: what `left` adds to channels, once it was asked for; it is not kept in files.
+    heard: what it keeps of news; None when it begins, or hears none.
     stream: 0 for that of a detector alone; among many, the number that chooses its coins.
     """
 
@@ -39,6 +40,7 @@ class Run:
     alarm: Outcome | None = None
     left: list[Parts] | None = None
     due: Float64Array | None = None
+    heard: Float64Array | None = None
     stream: int = 0
 
     @classmethod
@@ -70,7 +72,10 @@ class Run:
 
     def copy(self) -> Run:
         """One that goes on from here, and leaves this as it is."""
-        return replace(self, windows=[snapshot(state) for state in self.windows], recent=self.recent.copy())
+        heard = None if self.heard is None else self.heard.copy()
+        return replace(
+            self, windows=[snapshot(state) for state in self.windows], recent=self.recent.copy(), heard=heard
+        )
 
     def settle(self, outcome: Outcome) -> None:
         """Be where this outcome of the latest observation says."""
@@ -105,6 +110,7 @@ class Run:
             "time": self.time,
             "alarm": self.alarm,
             "left": self.left,
+            "heard": self.heard,
         }
 
     @classmethod

@@ -37,7 +37,8 @@ class Channel:
     """One of the paths that a detector follows: a statistic, over a window, at a kernel width (if it has one).
 
     view, column: what of one column it is of, where columns are heard one by one: 'level', 'prediction error', 'change'
-        or 'moving level'. Of 'news', what the reference never shows, all that it is of is the column.
+        or 'moving level'. Of 'news', what the reference never shows, the view is what that is: 'missing', 'unseen',
+        'below all', 'above all' or 'stopped' (among views it is their 'level', of a column that moves at all).
     """
 
     statistic: str
@@ -48,7 +49,8 @@ class Channel:
 
     def __str__(self) -> str:
         if self.statistic == "news":
-            return f"news in {self.column}, window {self.window}"
+            what = "" if self.view == "level" else f"{self.view}, "
+            return f"news in {self.column}, {what}window {self.window}"
         if self.view is not None:
             return f"{self.statistic} of {self.view} of {self.column}, window {self.window}"
         width = "" if self.width is None else f", width {self.width:.4g}"

@@ -274,10 +274,11 @@ class GaussianLive(Caching, Anew):
     def advance(
         self, state: WindowState, observed: tuple[Float32Array, Float64Array], start: int, stop: int
     ) -> Float64Array:
-        if self.takes_tensors and stop - start <= SHORT:
-            observed = self.compute.get(observed[0][:, start:stop]), self.compute.get(observed[1][:, start:stop])
-            start, stop = 0, stop - start
-        compute = self._nearby if isinstance(observed[0], np.ndarray) else self.compute
+        here = isinstance(observed[0], np.ndarray)
+        if self.takes_tensors and not here and stop - start <= SHORT:
+            block, linear = (np.ascontiguousarray(self.compute.get(part[:, start:stop])) for part in observed)
+            observed, here, start, stop = (block, linear), True, 0, stop - start
+        compute = self._nearby if here else self.compute
         return compute.pair_advance(
             state["buffer"], state["ahead"], state["linear"], state["position"], self.windows, self.multipliers,
             self.offset, self.family.typical, self.family.places, self.family.signs, *observed, start, stop,
