@@ -54,7 +54,7 @@ def check_monitor(
     value: Any, at: str, sizes: Sizes, fitted: Fitted[Calibration], run: Run, after: Sequence[str]
 ) -> None:
     """run: where the detector is."""
-    a_run = partial(check_run, sizes=sizes, live=fitted.live, state_rule=state_rule)
+    a_run = partial(check_run, sizes=sizes, live=fitted.live, ear=fitted.ear, state_rule=state_rule)
     Record(
         {
             "after": Choice(tuple(after)),

@@ -95,7 +95,11 @@ class Monitor:
         """
         with self._lock:
             self._caught_up()
-            points, position, size = taken_in(self._watches, block), 0, SHORTEST_PIECE
+            points, position, size = (
+                taken_in(self._watches, block, tensors=self._watches.live.takes_tensors),
+                0,
+                SHORTEST_PIECE,
+            )
             place, run = self._place, now(self._watcher)[1]
             pieces = [advance(self._watches, run, points, [], 0, 0)]
             while position < len(points):
