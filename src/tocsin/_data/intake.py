@@ -38,6 +38,7 @@ from tocsin._data.tables import (
     unnamed,
     values_of,
 )
+from tocsin._data.tables.sources import Record
 from tocsin._statistics.base import Points
 
 PIECES = 20
@@ -283,27 +284,48 @@ class Tabular:
     def told_by_moving(self) -> Int64Array:
         return self.columns.told_by_moving
 
+    @property
+    def fields(self) -> Mapping[str, bool]:
+        """The columns of a stream, and whether a record may lack each."""
+        return self.columns.expected
+
+    def ignores(self, name: str) -> bool:
+        """Whether a column of a stream is not looked at."""
+        return self.columns.ignores(name)
+
+    def must_match(self, table: Table) -> None:
+        """Refuse a table that lacks columns of the reference, or has others besides."""
+        self.columns.must_match(table)
+
+    def held(self, table: Table) -> Table:
+        """The reference's columns in a table, each holding what it does in the reference."""
+        return self.columns.held(table)
+
     def many(self, block: object) -> Float64Array:
         table = self.table(block)
         return np.empty((0, self.columns.width)) if table is None else self.columns.encode(table)
 
     def table(self, block: object) -> Table | None:
         """Several observations under the names of the columns; None if there are no observations, and no names."""
-        table = as_table(block, self.columns.ignores, self.columns.expected)
+        table = as_table(block, self.ignores, self.fields)
         if table is None:
             block = validation.plain_array(block) if _is_tensor_or_sparse(block) else validation.unmasked(block)
             if is_collection(block) and len(block) == 0:
                 return None
-            table = unnamed(block, self.names)
+            table = unnamed(block, tuple(self.fields))
         return table
 
     def one(self, x: object) -> Float64Array:
-        x = validation.plain_array(x) if _is_tensor_or_sparse(x) else validation.unmasked(x)
-        row = named_row(x, self.names, self.columns.ignores)
+        row = self.row(x)
         quickly = None if isinstance(row, Table) else self.columns.encode_record(row)
         if quickly is not None:
             return quickly
-        return self.columns.encode(one_row(row, self.columns.expected, self.columns.ignores))
+        return self.columns.encode(one_row(row, self.fields, self.ignores))
+
+    def row(self, x: object) -> Table | Record:
+        """One observation, as a table of one row or by names."""
+        x = validation.plain_array(x) if _is_tensor_or_sparse(x) else validation.unmasked(x)
+        return named_row(x, tuple(self.fields), self.ignores)
 
 
 def _is_tensor_or_sparse(values: object) -> bool:

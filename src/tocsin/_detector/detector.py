@@ -213,6 +213,7 @@ class Detector(Watcher[Calibration]):
         guarantee: float | None = None,
         interval: bool = True,
         kinds: Mapping[str, Kind] | None = None,
+        given: Sequence[str | int] | None = None,
         preprocess: object = None,
         preprocess_share: float = 0.25,
         mode: Mode = "steady",
@@ -231,6 +232,7 @@ class Detector(Watcher[Calibration]):
         self.guarantee = guarantee
         self.interval = interval
         self.kinds = kinds
+        self.given = given
         self.preprocess = preprocess
         self.preprocess_share = preprocess_share
         self.mode = mode
@@ -281,8 +283,9 @@ class Detector(Watcher[Calibration]):
         functions = compute.load(self.backend, self.device)
         with joined(cluster, functions) as executor:
             learned = learned_from(
-                reference, groups, self.kinds, statistics, self.preprocess, self.preprocess_share, seed, progress
-            )
+                reference, groups, self.kinds, statistics, self.preprocess, self.preprocess_share, seed, progress,
+                self.given,
+            )  # fmt: skip
             windows = windows_for(self.window, len(learned.points), self.ert)
             fit = Fit(
                 ert=validation.expected_run_time(self.ert, windows[-1]),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, get_args
 
 from tocsin import _compute as compute
@@ -11,6 +11,7 @@ from tocsin._calibration.plan import Mode
 from tocsin._common.checks import one_of
 from tocsin._common.errors import InputError, Option, ReferenceWarning
 from tocsin._data import validation
+from tocsin._data.contextual import learn_given
 from tocsin._data.intake import Learned, learn, learn_represented
 from tocsin._data.tables import Kind, ignored_by
 from tocsin._state import Start
@@ -53,6 +54,9 @@ def options_given(options: Mapping[str, Any]) -> None:
     ignored_by(options["kinds"])
     for name, kind in (options["kinds"] or {}).items():
         one_of(Option("kinds", {name: kind}), kind, get_args(Kind))
+    for name in options["given"] or ():
+        if isinstance(name, bool) or not isinstance(name, str | int):
+            raise InputError(Option("given", options["given"]), " must be names of columns.")
     if options["device"] is not None and not isinstance(options["device"], str):
         raise InputError(Option("device", options["device"]), " must be the name of a device.")
 
@@ -66,8 +70,21 @@ def learned_from(
     share: object,
     seed: int,
     progress: bool | None,
+    given: Sequence[str | int] | None = None,
 ) -> Learned:
     """Reference points, and how observations become points from now on."""
+    if given is not None:
+        if preprocess is not None:
+            raise InputError(
+                Option("given"), " is for columns, and ", Option("preprocess"),
+                " makes rows without names of them. Give one or the other.",
+            )  # fmt: skip
+        if len(statistics) == 1 and statistics[0].takes_objects:
+            raise InputError(
+                Option("given"), ": what is watched is rows of numbers then, and the statistic is a function of yours "
+                "that takes observations as they are. Leave one of the two out.",
+            )  # fmt: skip
+        return learn_given(reference, groups, kinds, given)
     if preprocess is None:
         objects_allowed = all(statistic.takes_objects for statistic in statistics)
         return learn(reference, groups, kinds, objects_allowed=objects_allowed)

@@ -1,0 +1,97 @@
+"""The terms that an expectation may be made of: those of each column of the context, and of pairs of columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+import numpy as np
+
+from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
+from tocsin._data.context.basis import Surrounding
+from tocsin._data.tables import Table, values_of
+
+HEADS = {"category": 8, "number": 4, "time": 4}
+"""Functions of a number that are multiplied by those of a column of this kind."""
+
+MOST_PAIRED = 200
+"""Functions of a pair of columns; and a tenth of the rows, at most."""
+
+MOST_COLUMNS = 6
+"""Columns of a context of which pairs are looked at."""
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """Columns of the context, and the pairs of them that are looked at together.
+
+    sizes: of the terms, in functions.  The first is the intercept's.
+    """
+
+    columns: tuple[Surrounding, ...]
+    pairs: tuple[tuple[int, int], ...]
+    sizes: tuple[int, ...]
+
+    @classmethod
+    def learn(cls, columns: tuple[Surrounding, ...], table: Table) -> Design:
+        """For a reference, all of whose rows have a context."""
+        rows = len(table)
+        pairs = list[tuple[int, int]]()
+        if len(columns) <= MOST_COLUMNS:
+            few = table[np.arange(min(rows, 2))]
+            heads = {pair: _product(columns, pair, few).shape[1] for pair in combinations(range(len(columns)), 2)}
+            pairs += [(i, i) for i, own in enumerate(columns) if {"day", "week"} <= set(own.cycles)]
+            heads |= {pair: _product(columns, pair, few).shape[1] for pair in pairs}
+            pairs = sorted(pair for pair, count in heads.items() if count <= min(MOST_PAIRED, rows / 10))
+        design = cls(columns, tuple(pairs), ())
+        sizes = [part.shape[1] for part in design._parts(table[np.arange(min(rows, 2))])]
+        return cls(columns, tuple(pairs), tuple(sizes))
+
+    @property
+    def width(self) -> int:
+        """Functions in all."""
+        return sum(self.sizes)
+
+    @property
+    def owners(self) -> Int64Array:
+        """The term of each function."""
+        return np.repeat(np.arange(len(self.sizes)), self.sizes)
+
+    @property
+    def places(self) -> list[slice]:
+        """Where the functions of each term are."""
+        return [slice(a, b) for a, b in pairwise(np.cumsum([0, *self.sizes]).tolist())]
+
+    def held(self, table: Table) -> Table:
+        """The columns of the context, each holding what it did in the reference."""
+        return Table({own.name: values_of(own.name, own.holds, table) for own in self.columns})
+
+    def known(self, context: Table) -> BoolArray:
+        """Rows whose context the reference has the like of."""
+        known = np.ones(len(context), bool)
+        for own in self.columns:
+            known &= own.known(context.columns[own.name])
+        return known
+
+    def rows(self, context: Table) -> Float64Array:
+        """All functions, (n, width), of a context that is known."""
+        return np.column_stack(self._parts(context))
+
+    def _parts(self, context: Table) -> list[Float64Array]:
+        parts = [np.ones((len(context), 1))]
+        for own in self.columns:
+            parts += own.terms(context.columns[own.name])
+        return parts + [_product(self.columns, pair, context) for pair in self.pairs]
+
+
+def _product(columns: tuple[Surrounding, ...], pair: tuple[int, int], context: Table) -> Float64Array:
+    """Functions of one column times those of another; of a time, hours times days of the week."""
+    i, j = pair
+    first, second = columns[i], columns[j]
+    one, other = context.columns[first.name], context.columns[second.name]
+    if i == j:
+        turns = dict(zip(first.cycles, first.terms(one), strict=True))
+        a, b = turns["week"], turns["day"][:, : 2 * HEADS["category"]]
+    else:
+        a, b = first.heads(one, HEADS[second.kind]), second.heads(other, HEADS[first.kind])
+    return (a[:, :, None] * b[:, None, :]).reshape(len(context), -1)

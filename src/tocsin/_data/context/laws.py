@@ -1,0 +1,162 @@
+"""What is expected of one number given the context: where it is, how far it spreads, and how well that is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._data.context.ridge import Chosen, Ridge, Sums
+
+What = Literal["value", "level", "gap"]
+"""A column's number, whether it holds a category, or whether it is missing."""
+
+FARTHEST = 10.0
+"""Spreads beyond which a value weighs in on expectations as if it were no further away."""
+
+SMALLEST = 0.1
+"""Of a typical residual, that is added to each before its logarithm is taken: one that happens to be tiny says little."""
+
+LEAST_SHARE = 0.01
+"""Of what is said to be impossible, or certain, given the context."""
+
+QUARTILES_OF_NORMAL = 1.349
+
+FINE = 2.0**12
+"""Leverages are whole multiples of its inverse: the last bits of a sum depend on how many rows are summed at once."""
+
+
+@dataclass(frozen=True, eq=False)
+class Law:
+    """What one number is like given the context.
+
+    column, what, level: which it is; the level of a category.
+    places, weights: of the functions whose sum is expected.
+    half: a square root of what is not known of the weights, in spreads; (p, p).
+    spread_places, spread_weights: of those whose sum is the logarithm of the spread.
+    low, high: between which that lies in the reference.  scale: what spreads are multiplied by.
+    typical: spread, over the reference.  explained: part of the variance, in stretches left out.
+    """
+
+    column: str
+    what: What
+    level: str
+    places: Int64Array
+    weights: Float64Array
+    half: Float64Array
+    spread_places: Int64Array
+    spread_weights: Float64Array
+    low: float
+    high: float
+    scale: float
+    typical: float
+    explained: float
+
+    @property
+    def name(self) -> str:
+        """What the number is called."""
+        return {"value": self.column, "gap": f"{self.column} missing"}.get(self.what, f"{self.column}: {self.level}")
+
+
+class Learned(NamedTuple):
+    """A law, and what the reference is relative to it, as each stretch is to what the others say."""
+
+    law: Law
+    residuals: Float64Array
+
+
+def learn(
+    column: str,
+    what: What,
+    level: str,
+    values: Float64Array,
+    functions: Float64Array,
+    terms: list[slice],
+    folds: Int64Array,
+    elsewhere: tuple[Float64Array, Float64Array] | None = None,
+) -> Learned:
+    """From the reference. Values may be missing (NaN), and residuals are then.
+
+    functions: of the context, (n, p).  terms: where each term's are.  folds: the stretch of each row.
+    elsewhere: what a regressor of the user's expects, for stretches left out and for all, instead of terms.
+    """
+    there = np.flatnonzero(~np.isnan(values))
+    rows, own, fold = functions[there], values[there], folds[there]
+    _, fold = np.unique(fold, return_inverse=True)
+    centre, unit = _middle(own)
+    moderate = (own - centre) / unit
+    if what == "value":
+        moderate = np.clip(moderate, -FARTHEST, FARTHEST)
+    if elsewhere is None:
+        chosen = Ridge(Sums.of(rows, moderate[:, None], fold), terms).choose(0)
+        expected, unsure = _left_out(chosen, rows, fold)
+        half = np.linalg.cholesky(chosen.inverse)
+        explained = chosen.explained
+        places, weights = chosen.places, chosen.weights
+    else:
+        expected, unsure = (elsewhere[0][there] - centre) / unit, np.zeros(len(own))
+        explained = float(1 - np.mean((moderate - expected) ** 2) / max(moderate.var(), 1e-300))
+        places, weights, half = np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 0))
+    error = (own - centre) / unit - expected
+    if what == "value":
+        spread, spread_places, spread_weights = _spread(error, rows, terms, fold)
+    else:
+        spread = _of_share(expected * unit + centre, unit)
+        spread_places, spread_weights = np.zeros(0, np.int64), np.zeros(0)
+    relative = error / (np.exp(spread) * np.sqrt(1 + unsure))
+    scale = _scale(relative) if what == "value" else 1.0
+    residuals = np.full(len(values), np.nan)
+    residuals[there] = relative / scale
+    weights = weights * unit
+    if len(weights):
+        weights[0] += centre
+    law = Law(
+        column, what, level, places, weights, half, spread_places, spread_weights,
+        float(spread.min()), float(spread.max()), float(scale * unit),
+        float(np.median(np.exp(spread)) * scale * unit), explained,
+    )  # fmt: skip
+    return Learned(law, residuals)
+
+
+def _middle(values: Float64Array) -> tuple[float, float]:
+    """A centre, and a unit that is no 0."""
+    low, centre, high = np.percentile(values, [25, 50, 75])
+    unit = (high - low) / QUARTILES_OF_NORMAL or values.std() or 1.0
+    return float(centre), float(unit)
+
+
+def _scale(relative: Float64Array) -> float:
+    return _middle(relative)[1]
+
+
+def _left_out(chosen: Chosen, rows: Float64Array, fold: Int64Array) -> tuple[Float64Array, Float64Array]:
+    """What is expected of each row by the other stretches, and how little they know, as a part of the variance."""
+    own = rows[:, chosen.places]
+    expected, unsure = np.empty(len(rows)), np.empty(len(rows))
+    for k, (weights, inverse) in enumerate(zip(chosen.fold_weights, chosen.fold_inverses, strict=True)):
+        mine = own[fold == k]
+        expected[fold == k] = mine @ weights
+        unsure[fold == k] = ((mine @ inverse) * mine).sum(1)
+    return expected, unsure
+
+
+def _spread(
+    error: Float64Array, rows: Float64Array, terms: list[slice], fold: Int64Array
+) -> tuple[Float64Array, Int64Array, Float64Array]:
+    """Logarithms of the spread of each row by the other stretches; places and weights of functions for new rows."""
+    small = SMALLEST * float(np.median(np.abs(error))) or 1e-12
+    sizes = np.log(error**2 + small**2) / 2
+    middle = float(sizes.mean())
+    chosen = Ridge(Sums.of(rows, (sizes - middle)[:, None], fold), terms).choose(0)
+    weights = chosen.weights.copy()
+    weights[0] += middle
+    return _left_out(chosen, rows, fold)[0] + middle, chosen.places, weights
+
+
+def _of_share(expected: Float64Array, unit: float) -> Float64Array:
+    """The logarithm of the spread, in units, of what is 1 so often, and 0 else."""
+    share = np.clip(expected, LEAST_SHARE, 1 - LEAST_SHARE)
+    logarithm: Float64Array = np.log(share * (1 - share)) / 2 - np.log(unit)
+    return logarithm
