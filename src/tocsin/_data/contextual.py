@@ -76,6 +76,11 @@ class Contextual(Tabular):
         gaps = {column.name: column.missing > 0 for column in self.expectation.watched}
         return {name: gaps.get(name, True) for name in self.order}
 
+    @property
+    def width_beside(self) -> int:
+        """Numbers that are told beside a point."""
+        return 2 * len(self.expectation.laws)
+
     def ignores(self, name: str) -> bool:
         return name in self.ignored or (OTHERS in self.ignored and name not in self.fields)
 
@@ -92,7 +97,7 @@ class Contextual(Tabular):
         """Several observations."""
         table = self.table(block)
         if table is None:
-            return Taken(np.empty((0, self.columns.width)), np.empty((0, 2 * len(self.expectation.laws))))
+            return Taken(np.empty((0, self.columns.width)), np.empty((0, self.width_beside)))
         return self._taken(table)
 
     def taken_one(self, x: object) -> Taken:
@@ -105,7 +110,7 @@ class Contextual(Tabular):
         context = expectation.design.held(table)
         known = np.flatnonzero(expectation.design.known(context))
         points = np.full((len(table), self.columns.width), np.nan)
-        beside = np.full((len(table), 2 * len(expectation.laws)), np.nan)
+        beside = np.full((len(table), self.width_beside), np.nan)
         relative = expectation.relative(table[known], context[known])
         points[known] = self.columns.encode(relative.residuals)
         beside[known] = np.column_stack([relative.expected, relative.spread])
@@ -148,7 +153,7 @@ def learn_given(
     labels = validation.group_labels(groups, len(kept))
     edges = validation.group_edges(labels[rows], len(rows))
     kept = kept[rows]
-    design = Design.learn(around, Table({name: kept.columns[name] for name in names}))
+    design = Design.learn(around, len(kept))
     expectation, residuals = learn_expectation(kept, design, edges, dict(kinds or {}))
     columns = Columns(tuple(Column.learn(name, values, "number") for name, values in residuals))
     return Learned(

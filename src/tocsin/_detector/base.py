@@ -166,6 +166,11 @@ class DetectorBase(Generic[C]):
         return self._current.time
 
     @property
+    def unseen(self) -> int:
+        """Observations so far that were left out, since the reference lacks the like of their context; in all runs."""
+        return self._current.unseen
+
+    @property
     def alarm(self) -> Outcome | None:
         """This run's first alarm; None while it is quiet."""
         return self._current.alarm
@@ -294,7 +299,10 @@ def content_of(watcher: DetectorBase[C]) -> Parts:
 
 
 def taken_in(fitted: Fitted[C], block: object) -> Points:
-    """Observations as points, on the GPU if they are there and are compared there."""
+    """Observations as points, on the GPU if they are there and are compared there.
+
+    Where observations have a context, points are NaN of those whose context the reference lacks.
+    """
     if is_on_gpu(block) and isinstance(fitted.intake, Rows) and fitted.live.takes_tensors:
         return validation.tensor_rows(block, fitted.intake.width)
     return fitted.intake.many(block)

@@ -56,8 +56,14 @@ def check_run(
             "time": Whole(),
             "alarm": Maybe(Of((Outcome,))),
             "left": Maybe(Each(tuple(left_rule(member, sizes) for member in live.members))),
-        }
+            "beside": Array("f8", (None, sizes.beside)),
+            "unseen": Whole(),
+        },
+        frozenset(("beside", "unseen")),
     )(run, at)
+    if "beside" in run:
+        enough = min(time, recent) <= len(run["beside"]) <= recent
+        must(enough, f"{at}.beside", len(run["beside"]), f"a row for each remembered point, {recent} at most")
     young = sizes.warm and time < RECENT_WINDOWS * sizes.widest
     must(run["left"] is None or young, f"{at}.left", "something", "None, by the clock")
     remembered = min(run["time"], recent)

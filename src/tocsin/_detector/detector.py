@@ -12,12 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, Self, TypeVar, get_args
 
+import numpy as np
+
 from tocsin import _compute as compute
 from tocsin._calibration.plan import Mode, Precision
 from tocsin._calibration.result import Calibration
 from tocsin._common.checks import one_of
 from tocsin._common.errors import InputError, Option
 from tocsin._data import validation
+from tocsin._data.contextual import Contextual, Taken
 from tocsin._data.intake import Represented
 from tocsin._data.representations import restore
 from tocsin._data.tables import Kind
@@ -38,7 +41,7 @@ from tocsin._samplers import Sampler
 from tocsin._state import Fitted, Run, Start
 from tocsin._state.fitted import C
 from tocsin._state.outcomes import Outcome, Outcomes
-from tocsin._statistics.base import Parts, Statistic
+from tocsin._statistics.base import Parts, Points, Statistic
 from tocsin._statistics.family import LiveFamily
 from tocsin._statistics.views import Views
 
@@ -63,6 +66,8 @@ class Watcher(DetectorBase[C]):
         """
         with self._held:
             fitted, run = self._ready(), self._run
+            if isinstance(fitted.intake, Contextual):
+                return self._given(fitted, fitted.intake.taken_one(x))[0]
             point = fitted.intake.one(x)
             if run.alarm is not None and fitted.resets:
                 run = self._begin(fitted, run)
@@ -84,15 +89,33 @@ class Watcher(DetectorBase[C]):
         Whatever goes wrong, or interrupts it, all of the block is taken in or nothing.
         """
         with self._held:
-            fitted, run = self._ready(), self._run.copy()
-            points = taken_in(fitted, block)
-            observed = fitted.live.observe(points, None) if len(points) else []
-            if fitted.resets:
-                outcomes, run = advance_with_resets(fitted, run, points, observed, partial(self._begin, fitted))
-            else:
-                outcomes = advance(fitted, run, points, observed, 0, len(points))
-            self._run = run
+            fitted = self._ready()
+            if isinstance(fitted.intake, Contextual):
+                return self._given(fitted, fitted.intake.taken(block))
+            outcomes, self._run = self._through(fitted, self._run, taken_in(fitted, block))
             return outcomes
+
+    def _through(self, fitted: Fitted[C], run: Run, points: Points) -> tuple[Outcomes, Run]:
+        """Outcomes of all points, and the run as it is then; the one given stays as it is."""
+        run, observed = run.copy(), fitted.live.observe(points, None) if len(points) else []
+        if fitted.resets:
+            return advance_with_resets(fitted, run, points, observed, partial(self._begin, fitted))
+        return advance(fitted, run, points, observed, 0, len(points)), run
+
+    def _given(self, fitted: Fitted[C], taken: Taken, *, to_alarm: bool = False) -> Outcomes:
+        """The same where observations have a context: those are left out whose like the reference lacks.
+
+        to_alarm: whether to stop at the first alarm, as `update_until_alarm` does.
+        """
+        before, known = self._run, taken.known
+        through = self._to_alarm if to_alarm else self._through
+        outcomes, run = through(fitted, before, taken.points[known])
+        if to_alarm and outcomes.alarm.any():
+            known = known[: int(np.flatnonzero(known)[len(outcomes) - 1]) + 1]
+        judged = np.cumsum(known)[~known]
+        outcomes = outcomes.among(known, np.concatenate([[before.time], outcomes.time])[judged])
+        self._run = run.after(before, taken.beside[: len(known)][known], len(judged))
+        return outcomes
 
     def update_until_alarm(self, block: object) -> Outcomes:
         """Take in observations of a block up to the first alarm, the one that rings included.
@@ -101,12 +124,17 @@ class Watcher(DetectorBase[C]):
         the block.
         """
         with self._held:
-            fitted, run = self._ready(), self._run
-            points = taken_in(fitted, block)
-            if len(points) and run.alarm is not None and fitted.resets:
-                run = self._begin(fitted, run)
-            outcomes, self._run = advance_until_alarm(fitted, run, points)
+            fitted = self._ready()
+            if isinstance(fitted.intake, Contextual):
+                return self._given(fitted, fitted.intake.taken(block), to_alarm=True)
+            outcomes, self._run = self._to_alarm(fitted, self._run, taken_in(fitted, block))
             return outcomes
+
+    def _to_alarm(self, fitted: Fitted[C], run: Run, points: Points) -> tuple[Outcomes, Run]:
+        """Outcomes up to the first alarm, and the run as it is then; the one given stays as it is."""
+        if len(points) and run.alarm is not None and fitted.resets:
+            run = self._begin(fitted, run)
+        return advance_until_alarm(fitted, run, points)
 
     def reset(self) -> None:
         """Start a new run: forget recent observations and start the clock anew.
@@ -114,7 +142,10 @@ class Watcher(DetectorBase[C]):
         `Views` remember what they have heard, and are silent until their windows hold observations of the new run.
         """
         with self._held:
-            self._run = self._begin(self._ready(), self._run)
+            begun = self._begin(self._ready(), self._run)
+            if self._run.beside is not None:
+                begun = begun.after(self._run, self._run.beside[:0], 0)
+            self._run = begun
 
 
 class Detector(Watcher[Calibration]):

@@ -135,7 +135,7 @@ class Surrounding:
         return _turns(values.data, self.cycles[0])
 
     def _places(self, values: Values) -> Int64Array:
-        return np.array([self._level.get(word, -1) for word in values.as_strings().tolist()], np.int64)
+        return np.array([self._level.get(word, -1) for word in values.as_strings().tolist()], np.int64).reshape(-1)
 
     @cached_property
     def _level(self) -> dict[str | None, int]:

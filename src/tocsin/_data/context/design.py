@@ -7,9 +7,9 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
-from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
+from tocsin._compute.arrays import BoolArray, Float64Array
 from tocsin._data.context.basis import Surrounding
-from tocsin._data.tables import Table, values_of
+from tocsin._data.tables import Table, Values, values_of
 
 HEADS = {"category": 8, "number": 4, "time": 4}
 """Functions of a number that are multiplied by those of a column of this kind."""
@@ -33,19 +33,16 @@ class Design:
     sizes: tuple[int, ...]
 
     @classmethod
-    def learn(cls, columns: tuple[Surrounding, ...], table: Table) -> Design:
-        """For a reference, all of whose rows have a context."""
-        rows = len(table)
+    def learn(cls, columns: tuple[Surrounding, ...], rows: int) -> Design:
+        """For a reference of so many rows."""
         pairs = list[tuple[int, int]]()
         if len(columns) <= MOST_COLUMNS:
-            few = table[np.arange(min(rows, 2))]
-            heads = {pair: _product(columns, pair, few).shape[1] for pair in combinations(range(len(columns)), 2)}
-            pairs += [(i, i) for i, own in enumerate(columns) if {"day", "week"} <= set(own.cycles)]
-            heads |= {pair: _product(columns, pair, few).shape[1] for pair in pairs}
-            pairs = sorted(pair for pair, count in heads.items() if count <= min(MOST_PAIRED, rows / 10))
-        design = cls(columns, tuple(pairs), ())
-        sizes = [part.shape[1] for part in design._parts(table[np.arange(min(rows, 2))])]
-        return cls(columns, tuple(pairs), tuple(sizes))
+            weekly = [(i, i) for i, own in enumerate(columns) if {"day", "week"} <= set(own.cycles)]
+            none = nothing_of(columns)
+            for pair in sorted([*combinations(range(len(columns)), 2), *weekly]):
+                if _product(columns, pair, none).shape[1] <= min(MOST_PAIRED, rows / 10):
+                    pairs.append(pair)
+        return cls(columns, tuple(pairs), cls(columns, tuple(pairs), ()).counted())
 
     @property
     def width(self) -> int:
@@ -53,14 +50,13 @@ class Design:
         return sum(self.sizes)
 
     @property
-    def owners(self) -> Int64Array:
-        """The term of each function."""
-        return np.repeat(np.arange(len(self.sizes)), self.sizes)
-
-    @property
     def places(self) -> list[slice]:
         """Where the functions of each term are."""
         return [slice(a, b) for a, b in pairwise(np.cumsum([0, *self.sizes]).tolist())]
+
+    def counted(self) -> tuple[int, ...]:
+        """The sizes that the terms of its columns have."""
+        return tuple(part.shape[1] for part in self._parts(nothing_of(self.columns)))
 
     def held(self, table: Table) -> Table:
         """The columns of the context, each holding what it did in the reference."""
@@ -84,6 +80,12 @@ class Design:
         return parts + [_product(self.columns, pair, context) for pair in self.pairs]
 
 
+def nothing_of(columns: tuple[Surrounding, ...]) -> Table:
+    """A context without rows."""
+    empty = {"strings": Values("strings", np.empty(0, object))}
+    return Table({own.name: empty.get(own.holds, Values(own.holds, np.empty(0))) for own in columns})
+
+
 def _product(columns: tuple[Surrounding, ...], pair: tuple[int, int], context: Table) -> Float64Array:
     """Functions of one column times those of another; of a time, hours times days of the week."""
     i, j = pair
@@ -94,4 +96,4 @@ def _product(columns: tuple[Surrounding, ...], pair: tuple[int, int], context: T
         a, b = turns["week"], turns["day"][:, : 2 * HEADS["category"]]
     else:
         a, b = first.heads(one, HEADS[second.kind]), second.heads(other, HEADS[first.kind])
-    return (a[:, :, None] * b[:, None, :]).reshape(len(context), -1)
+    return (a[:, :, None] * b[:, None, :]).reshape(len(context), a.shape[1] * b.shape[1])

@@ -62,6 +62,12 @@ class Expectation:
     watched: tuple[Column, ...]
     laws: tuple[Law, ...]
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of the numbers that rows become."""
+        news = tuple(f"{own.name}: {NEVER_SEEN}" for own in self.watched if own.kind == "category")
+        return (*(law.name for law in self.laws), *news)
+
     @cached_property
     def matrices(self) -> tuple[Float64Array, Float64Array]:
         """Weights (functions, laws) of what is expected, and of the logarithm of its spread."""
