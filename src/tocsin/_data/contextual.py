@@ -31,8 +31,11 @@ from tocsin._data.tables import (
     numbered,
     one_row,
     unnamed,
+    values_of,
     with_times,
 )
+from tocsin._data.tables.columns import REMEDY
+from tocsin._data.tables.table import Holds
 
 MOST_UNKNOWN = 0.5
 """The part of a reference that may lack its context."""
@@ -42,7 +45,7 @@ class Taken(NamedTuple):
     """Rows taken in.
 
     points: of all rows; NaN where the context is one that the reference lacks.
-    beside: what was expected of each row, and the spread around it, law by law; (n, 2 laws).
+    beside: what was expected of each row, and the spread around it, law by law, and its context; (n, width_beside).
     """
 
     points: Float64Array
@@ -79,13 +82,26 @@ class Contextual(Tabular):
     @property
     def width_beside(self) -> int:
         """Numbers that are told beside a point."""
-        return 2 * len(self.expectation.laws)
+        return 2 * len(self.expectation.laws) + len(self.given)
 
     def ignores(self, name: str) -> bool:
         return name in self.ignored or (OTHERS in self.ignored and name not in self.fields)
 
-    def must_match(self, table: Table) -> None:
-        must_have(table, self.order, self.ignored)
+    @property
+    def holds(self) -> Mapping[str, Holds]:
+        around = {own.name: own.holds for own in self.expectation.design.columns}
+        known = around | {column.name: column.holds for column in self.expectation.watched}
+        return {name: known[name] for name in self.order}
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        return self.ignored
+
+    def must_match(self, table: Table, called: str = "the table", remedy: str = REMEDY) -> None:
+        must_have(table, self.order, self.ignored, called, remedy)
+
+    def held(self, table: Table) -> Table:
+        return Table({name: values_of(name, own, table) for name, own in self.holds.items() if name in table.columns})
 
     def many(self, block: object) -> Float64Array:
         return self.taken(block).points
@@ -113,7 +129,7 @@ class Contextual(Tabular):
         beside = np.full((len(table), self.width_beside), np.nan)
         relative = expectation.relative(table[known], context[known])
         points[known] = self.columns.encode(relative.residuals)
-        beside[known] = np.column_stack([relative.expected, relative.spread])
+        beside[known] = np.column_stack([relative.expected, relative.spread, expectation.design.kept(context[known])])
         return Taken(points, beside)
 
 

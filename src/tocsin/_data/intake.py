@@ -38,7 +38,9 @@ from tocsin._data.tables import (
     unnamed,
     values_of,
 )
+from tocsin._data.tables.columns import REMEDY
 from tocsin._data.tables.sources import Record
+from tocsin._data.tables.table import Holds
 from tocsin._statistics.base import Points
 
 PIECES = 20
@@ -289,13 +291,28 @@ class Tabular:
         """The columns of a stream, and whether a record may lack each."""
         return self.columns.expected
 
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns of a stream."""
+        return tuple(self.fields)
+
+    @property
+    def holds(self) -> Mapping[str, Holds]:
+        """What each of them held in the reference."""
+        return {column.name: column.holds for column in self.columns.columns}
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns that a stream may have besides."""
+        return self.columns.ignored
+
     def ignores(self, name: str) -> bool:
         """Whether a column of a stream is not looked at."""
         return self.columns.ignores(name)
 
-    def must_match(self, table: Table) -> None:
+    def must_match(self, table: Table, called: str = "the table", remedy: str = REMEDY) -> None:
         """Refuse a table that lacks columns of the reference, or has others besides."""
-        self.columns.must_match(table)
+        self.columns.must_match(table, called, remedy)
 
     def held(self, table: Table) -> Table:
         """The reference's columns in a table, each holding what it does in the reference."""
@@ -312,7 +329,7 @@ class Tabular:
             block = validation.plain_array(block) if _is_tensor_or_sparse(block) else validation.unmasked(block)
             if is_collection(block) and len(block) == 0:
                 return None
-            table = unnamed(block, tuple(self.fields))
+            table = unnamed(block, self.sources)
         return table
 
     def one(self, x: object) -> Float64Array:
@@ -325,7 +342,7 @@ class Tabular:
     def row(self, x: object) -> Table | Record:
         """One observation, as a table of one row or by names."""
         x = validation.plain_array(x) if _is_tensor_or_sparse(x) else validation.unmasked(x)
-        return named_row(x, tuple(self.fields), self.ignores)
+        return named_row(x, self.sources, self.ignores)
 
 
 def _is_tensor_or_sparse(values: object) -> bool:

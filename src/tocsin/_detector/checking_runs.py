@@ -193,7 +193,9 @@ def check_bank(bank: Any, at: str, sizes: Sizes, live: GaussianLive | ViewsLive)
             "windows": views_streams(live, sizes, streams)
             if isinstance(live, ViewsLive)
             else _kernel_streams(live, sizes, streams),
-        }
+            "unseen": clock,
+        },
+        frozenset(("unseen",)),
     )(bank, at)
     must(bool((bank["rang"] <= bank["time"]).all()), f"{at}.rang", bank["rang"], "times that have been")
     spoke = bank["heard"][:, 2]

@@ -110,6 +110,7 @@ class ExplanationFacts(TypedDict):
     recent: list[dict[str, object]]
     missed: list[dict[str, object]]
     beyond: list[str]
+    given: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +124,7 @@ class Explanation:
     rate: the part of false alarms of which some column is said to have changed.
     recent: observations that are most typical of the change.  missed: reference rows whose like are not seen any more.
     beyond: columns whose values have left all that the reference has.
+    given: where observations have a context, how far columns that changed are from what is expected of it.
     run: which run of the stream times count in, the first being 1; None where they count observations of the stream.
     when, kept: of the observation that rang, as an `Example` has them.
     """
@@ -136,6 +138,7 @@ class Explanation:
     recent: tuple[Example, ...]
     missed: tuple[Example, ...]
     beyond: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
     run: int | None = 1
     when: str | None = None
     kept: Mapping[str, str] = field(default_factory=dict)
@@ -207,6 +210,7 @@ class Explanation:
             ],
             "missed": [{"row": example.place, "values": dict(example.values)} for example in self.missed],
             "beyond": list(self.beyond),
+            "given": list(self.given),
         }
 
     def to_json(self) -> str:
@@ -220,7 +224,7 @@ class Explanation:
         draw_explanation(self, Path(file))
 
     def __str__(self) -> str:
-        return "\n".join([*self._headline(), *self._columns(), *self._left(), *self._examples()])
+        return "\n".join([*self._headline(), *self._columns(), *self._given(), *self._left(), *self._examples()])
 
     def _headline(self) -> list[str]:
         outcome, began = self.outcome, self.began
@@ -269,6 +273,9 @@ class Explanation:
             *([f"  and {more} more"] if more else []),
             *([f"Of the other {others} nothing can be said."] if others > 1 else []),
         ]
+
+    def _given(self) -> list[str]:
+        return [f"{sentence[0].upper()}{sentence[1:]}." for sentence in self.given]
 
     def _left(self) -> list[str]:
         if not self.beyond:

@@ -44,7 +44,7 @@ def beside_rows(intake: Intake, stream: object, keep: Sequence[str]) -> Table:
             f": the stream has no column {' or '.join(map(repr, absent))}; its columns are {listed(first.names)}. Name "
             "some of these, or leave it out.",
         )
-    known = intake.columns.ignored if isinstance(intake, Tabular) else ()
+    known = intake.left_out if isinstance(intake, Tabular) else ()
     index = _index(stream)
     clock = None
     if index is None:

@@ -117,8 +117,8 @@ class Gathered:
         """Watch the rows that follow, and what stands beside them; a new run begins after each alarm."""
         intake = self.detector.intake_
         if isinstance(intake, Tabular) and isinstance(rows, Table):
-            intake.columns.must_match(rows)
-            rows = intake.columns.held(rows)
+            intake.must_match(rows)
+            rows = intake.held(rows)
         position, count = 0, count_of(rows)
         while position < count:
             outcomes = self.detector.update_until_alarm(piece_of(rows, position, count))

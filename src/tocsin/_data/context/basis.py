@@ -19,6 +19,7 @@ import numpy as np
 from tocsin._common.errors import InputError, Option
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin._data.tables import Kind
+from tocsin._data.tables.summary import clock
 from tocsin._data.tables.table import Holds, Values
 
 Kept = Literal["category", "number", "time"]
@@ -41,6 +42,9 @@ TURNS = 4
 HOUR, DAY, WEEK, YEAR = 3600.0, 86_400.0, 604_800.0, 365.2425 * 86_400.0
 CYCLES = {"day": DAY, "week": WEEK, "year": YEAR}
 HARMONICS = {"day": 10, "year": 3}
+
+DAYS = ("Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednesday")
+"""Of the week in which 1970 began."""
 
 FIRST_MONDAY = 4 * DAY
 """Of 1970, in which time begins on a Thursday."""
@@ -133,6 +137,22 @@ class Surrounding:
         if "day" in self.cycles:
             return _turns(values.data, "day")[:, : 2 * most]
         return _turns(values.data, self.cycles[0])
+
+    def kept(self, values: Values) -> Float64Array:
+        """Known values as numbers: of categories, the places of their levels."""
+        return self._places(values).astype(np.float64) if self.kind == "category" else values.data
+
+    def told(self, number: float) -> str:
+        """Such a number in words.
+
+        >>> Surrounding("day", "strings", "category", levels=("Mon", "Tue")).told(1.0)
+        'day Tue'
+        """
+        if self.kind == "time":
+            day = f" on a {DAYS[int(number % WEEK // DAY)]}" if "week" in self.cycles else ""
+            return f"{clock(number % DAY)}{day}"
+        value = self.levels[int(number)] if self.kind == "category" else f"{number:.4g}"
+        return f"{self.name} {value}"
 
     def _places(self, values: Values) -> Int64Array:
         return np.array([self._level.get(word, -1) for word in values.as_strings().tolist()], np.int64).reshape(-1)

@@ -7,6 +7,7 @@ from itertools import combinations, pairwise
 
 import numpy as np
 
+from tocsin._common.wording import listed
 from tocsin._compute.arrays import BoolArray, Float64Array
 from tocsin._data.context.basis import Surrounding
 from tocsin._data.tables import Table, Values, values_of
@@ -68,6 +69,14 @@ class Design:
         for own in self.columns:
             known &= own.known(context.columns[own.name])
         return known
+
+    def kept(self, context: Table) -> Float64Array:
+        """A context as numbers, (n, columns), that `told` knows again."""
+        return np.column_stack([own.kept(context.columns[own.name]) for own in self.columns])
+
+    def told(self, kept: Float64Array) -> str:
+        """A context in words."""
+        return listed(own.told(float(number)) for own, number in zip(self.columns, kept, strict=True))
 
     def rows(self, context: Table) -> Float64Array:
         """All functions, (n, width), of a context that is known."""
