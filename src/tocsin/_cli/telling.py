@@ -40,6 +40,7 @@ class Report:
     keep: is called with each alarm in the outbox, before it is told.  last_alarm: its row.
     in_series: alarms that followed each other closely, up to that one.
     power: what the detector can see, in sentences, if that is known.
+    unseen: rows that were left out, since the reference lacks the like of their context.  lacking: says so.
     unheard: whether whoever read standard output has left.
     """
 
@@ -62,13 +63,15 @@ class Report:
     alarms: int = 0
     last_alarm: int = 0
     in_series: int = 0
+    unseen: int = 0
+    lacking: Callable[[int, int], str | None] = lambda unseen, rows: None
     unheard: bool = False
     _failing: bool = False
     _unwritten: bool = False
 
     def saw_one(self, outcome: Outcome, aside: Table | None = None) -> None:
         """A row was tested; aside: what stands beside it."""
-        self.rows += 1
+        self.rows, self.unseen = self.rows + 1, self.unseen + outcome.unseen
         self.beside.add(aside, 1)
         if self.view is not None:
             self.view.saw_one(outcome.statistic, outcome.threshold)
@@ -76,6 +79,7 @@ class Report:
     def saw(self, outcomes: Outcomes, aside: Table | None = None) -> None:
         """Rows were tested."""
         self.rows += len(outcomes)
+        self.unseen += 0 if outcomes.unseen is None else int(outcomes.unseen.sum())
         self.beside.add(aside, len(outcomes))
         if self.view is not None:
             self.view.saw(outcomes.statistic, outcomes.threshold)
@@ -211,8 +215,10 @@ class Report:
 
     def summary(self, *, interrupted: bool, saved_to: Path | None, bad_rows: int, kept_in: str | None) -> None:
         """All of it, at the end."""
+        judged = self.rows - self.unseen
         if self.as_json:
-            facts = {"rows": self.rows, "alarms": self.alarms, "expected_false_alarms": self.rows / self.ert}
+            facts = {"rows": self.rows, "alarms": self.alarms, "expected_false_alarms": judged / self.ert}
+            facts |= {"unseen": self.unseen} if self.unseen else {}
             seen = {"power": list(self.power)} if self.power and not self.alarms else {}
             state = {"interrupted": interrupted, "state_saved": saved_to is not None}
             self._print(json.dumps({"event": "summary", **facts, "bad_rows": bad_rows, **state, **seen}))
@@ -220,8 +226,10 @@ class Report:
         stopped = "Stopped after " if interrupted else ""
         self._print(
             f"{stopped}{counted(self.rows, 'observation')}: {counted(self.alarms, 'alarm')}, where chance "
-            f"alone would give {by_chance(self.rows, self.ert)}."
+            f"alone would give {by_chance(judged, self.ert)}."
         )
+        if lacking := self.lacking(self.unseen, self.rows):
+            self._print(lacking)
         if not self.alarms:
             self._print(*self.power)
         if bad_rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -25,6 +26,7 @@ from tocsin._cli.telling import Report
 from tocsin._common.errors import InputError, TocsinError
 from tocsin._detector.detector import Detector
 from tocsin._explain.beside import Beside
+from tocsin._explain.context_words import unseen_told
 from tocsin._report.besides import texts_of
 from tocsin._report.gathering import apart
 from tocsin._state.run import RECENT_WINDOWS
@@ -187,6 +189,7 @@ def command(
         rows = Rows(stream, place, bad, report.tell, follow=follow, from_now=from_now)
         at_the_end.callback(rows.close)
         report.before = rows.before
+        report.lacking = partial(unseen_told, intake=detector.intake_)
         kept_columns = common.names(keep) or []
         report.beside = Beside(
             kept_columns,

@@ -251,7 +251,7 @@ def promised(limits: Thresholds, outcomes: Outcomes) -> BoolArray:
     Where a detector was rehearsed, its null streams counted the silence at the beginning of every run.
     """
     if isinstance(limits, Calibration) and limits.rehearsal is not None:
-        return np.ones(len(outcomes), bool)
+        return np.ones(len(outcomes), bool) if outcomes.unseen is None else ~outcomes.unseen
     return np.isfinite(outcomes.statistic)
 
 

@@ -32,7 +32,7 @@ def given_lines(intake: Intake) -> list[str]:
     return lines
 
 
-def unseen_told(unseen: int, rows: int, intake: Intake) -> str | None:
+def unseen_told(unseen: int, rows: int, *, intake: Intake) -> str | None:
     """How many observations were left out since the reference lacks their context; None if none were."""
     if not unseen or not isinstance(intake, Contextual):
         return None

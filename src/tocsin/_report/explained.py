@@ -41,6 +41,7 @@ def _columns(why: Explanation) -> Markup | None:
     return join(
         tag("h4", "What changed"),
         tag("p", told),
+        *(tag("p", tag("b", f"{sentence[0].upper()}{sentence[1:]}.")) for sentence in why.given),
         _beyond(why),
         _column_table(shown, scale, why),
         tag(

@@ -96,7 +96,7 @@ class Expectation:
                 share = np.clip(expected[:, k], LEAST_SHARE, 1 - LEAST_SHARE)
                 own = np.sqrt(share * (1 - share)) / law.scale
             unsure = ((functions[:, law.places] @ law.half) ** 2).sum(1)
-            spread[:, k] = own * law.scale * np.sqrt(1 + np.round(unsure * FINE) / FINE)
+            spread[:, k] = law.scale * np.sqrt(own**2 + np.round(unsure * FINE) / FINE)
         return expected, spread
 
     def relative(self, table: Table, context: Table) -> Relative:

@@ -19,6 +19,9 @@ FARTHEST = 10.0
 SMALLEST = 0.1
 """Of a typical residual, that is added to each before its logarithm is taken: one that happens to be tiny says little."""
 
+MOST = 8.0
+"""Of a squared residual, in spreads, that says how far others spread."""
+
 LEAST_SHARE = 0.01
 """Of what is said to be impossible, or certain, given the context."""
 
@@ -34,7 +37,7 @@ class Law:
 
     column, what, level: which it is; the level of a category.
     places, weights: of the functions whose sum is expected.
-    half: a square root of what is not known of the weights, in spreads; (p, p).
+    half: a square root of what is not known of the weights, in the units of `spread_weights`; (p, p).
     spread_places, spread_weights: of those whose sum is the logarithm of the spread.
     low, high: between which that lies in the reference.  scale: what spreads are multiplied by.
     typical: spread, over the reference.  explained: part of the variance, in stretches left out.
@@ -75,12 +78,10 @@ def learn(
     functions: Float64Array,
     terms: list[slice],
     folds: Int64Array,
-    elsewhere: tuple[Float64Array, Float64Array] | None = None,
 ) -> Learned:
     """From the reference. Values may be missing (NaN), and residuals are then.
 
     functions: of the context, (n, p).  terms: where each term's are.  folds: the stretch of each row.
-    elsewhere: what a regressor of the user's expects, for stretches left out and for all, instead of terms.
     """
     there = np.flatnonzero(~np.isnan(values))
     rows, own, fold = functions[there], values[there], folds[there]
@@ -89,23 +90,24 @@ def learn(
     moderate = (own - centre) / unit
     if what == "value":
         moderate = np.clip(moderate, -FARTHEST, FARTHEST)
-    if elsewhere is None:
-        chosen = Ridge(Sums.of(rows, moderate[:, None], fold), terms).choose(0)
-        expected, unsure = _left_out(chosen, rows, fold)
-        half = np.linalg.cholesky(chosen.inverse)
-        explained = chosen.explained
-        places, weights = chosen.places, chosen.weights
-    else:
-        expected, unsure = (elsewhere[0][there] - centre) / unit, np.zeros(len(own))
-        explained = float(1 - np.mean((moderate - expected) ** 2) / max(moderate.var(), 1e-300))
-        places, weights, half = np.zeros(0, np.int64), np.zeros(0), np.zeros((0, 0))
-    error = (own - centre) / unit - expected
+    chosen, equal = _chosen(moderate, rows, terms, fold), np.zeros(len(own))
+    explained = chosen.explained
+    expected, unsure = _left_out(chosen, rows, fold)
     if what == "value":
-        spread, spread_places, spread_weights = _spread(error, rows, terms, fold)
+        spread = _spread((own - centre) / unit - expected, rows, terms, fold)
+        if len(spread.places) > 1:
+            # Where values spread less, they say more of what is expected.
+            equal = spread.logarithms - spread.logarithms.mean()
+            chosen = _chosen(moderate, rows, terms, fold, np.exp(-equal))
+            expected, unsure = _left_out(chosen, rows, fold)
+            spread = _spread((own - centre) / unit - expected, rows, terms, fold)
     else:
-        spread = _of_share(expected * unit + centre, unit)
-        spread_places, spread_weights = np.zeros(0, np.int64), np.zeros(0)
-    relative = error / (np.exp(spread) * np.sqrt(1 + unsure))
+        share = _of_share(expected * unit + centre, unit)
+        spread = Spread(share, np.zeros(0, np.int64), np.zeros(0))
+    logarithms = spread.logarithms
+    error, usual = (own - centre) / unit - expected, float(np.exp(logarithms.mean()))
+    relative = error / np.sqrt(np.exp(2 * logarithms) + usual**2 * unsure)
+    places, weights, half = chosen.places, chosen.weights, usual * np.linalg.cholesky(chosen.inverse)
     scale = _scale(relative) if what == "value" else 1.0
     residuals = np.full(len(values), np.nan)
     residuals[there] = relative / scale
@@ -113,9 +115,9 @@ def learn(
     if len(weights):
         weights[0] += centre
     law = Law(
-        column, what, level, places, weights, half, spread_places, spread_weights,
-        float(spread.min()), float(spread.max()), float(scale * unit),
-        float(np.median(np.exp(spread)) * scale * unit), explained,
+        column, what, level, places, weights, half, spread.places, spread.weights,
+        float(logarithms.min()), float(logarithms.max()), float(scale * unit),
+        float(np.median(np.exp(logarithms)) * scale * unit), explained,
     )  # fmt: skip
     return Learned(law, residuals)
 
@@ -132,7 +134,7 @@ def _scale(relative: Float64Array) -> float:
 
 
 def _left_out(chosen: Chosen, rows: Float64Array, fold: Int64Array) -> tuple[Float64Array, Float64Array]:
-    """What is expected of each row by the other stretches, and how little they know, as a part of the variance."""
+    """What is expected of each row by the other stretches, and the variance of that, as a part of the usual one."""
     own = rows[:, chosen.places]
     expected, unsure = np.empty(len(rows)), np.empty(len(rows))
     for k, (weights, inverse) in enumerate(zip(chosen.fold_weights, chosen.fold_inverses, strict=True)):
@@ -142,17 +144,42 @@ def _left_out(chosen: Chosen, rows: Float64Array, fold: Int64Array) -> tuple[Flo
     return expected, unsure
 
 
-def _spread(
-    error: Float64Array, rows: Float64Array, terms: list[slice], fold: Int64Array
-) -> tuple[Float64Array, Int64Array, Float64Array]:
+def _chosen(
+    wanted: Float64Array,
+    rows: Float64Array,
+    terms: list[slice],
+    fold: Int64Array,
+    weights: Float64Array | None = None,
+) -> Chosen:
+    """What is expected of a target, its errors weighed."""
+    if weights is not None:
+        rows, wanted = rows * weights[:, None], wanted * weights
+    return Ridge(Sums.of(rows, wanted[:, None], fold), terms).choose(0)
+
+
+class Spread(NamedTuple):
     """Logarithms of the spread of each row by the other stretches; places and weights of functions for new rows."""
+
+    logarithms: Float64Array
+    places: Int64Array
+    weights: Float64Array
+
+
+def _spread(error: Float64Array, rows: Float64Array, terms: list[slice], fold: Int64Array) -> Spread:
+    """First by logarithms of errors, of which the far tails say little; then by a step towards what a normal law makes
+    of squares, which is as sure with 40 % of the rows."""
     small = SMALLEST * float(np.median(np.abs(error))) or 1e-12
-    sizes = np.log(error**2 + small**2) / 2
+    spread = _fitted_to(np.log(error**2 + small**2) / 2, rows, terms, fold)
+    squares = np.minimum((error / np.exp(spread.logarithms) / _scale(error / np.exp(spread.logarithms))) ** 2, MOST)
+    return _fitted_to(spread.logarithms + squares / squares.mean() / 2, rows, terms, fold)
+
+
+def _fitted_to(sizes: Float64Array, rows: Float64Array, terms: list[slice], fold: Int64Array) -> Spread:
     middle = float(sizes.mean())
-    chosen = Ridge(Sums.of(rows, (sizes - middle)[:, None], fold), terms).choose(0)
+    chosen = _chosen(sizes - middle, rows, terms, fold)
     weights = chosen.weights.copy()
     weights[0] += middle
-    return _left_out(chosen, rows, fold)[0] + middle, chosen.places, weights
+    return Spread(_left_out(chosen, rows, fold)[0] + middle, chosen.places, weights)
 
 
 def _of_share(expected: Float64Array, unit: float) -> Float64Array:
