@@ -130,13 +130,11 @@ class Surrounding:
             return [functions[:, :1], functions[:, 1:]]
         return [_turns(values.data, cycle) for cycle in self.cycles]
 
-    def heads(self, values: Values, most: int) -> Float64Array:
+    def heads(self, terms: list[Float64Array], most: int) -> Float64Array:
         """The broadest of these functions, so many at most, for products with those of another column."""
-        if self.kind != "time":
-            return np.column_stack(self.terms(values))[:, : most if self.kind == "number" else None]
-        if "day" in self.cycles:
-            return _turns(values.data, "day")[:, : 2 * most]
-        return _turns(values.data, self.cycles[0])
+        if self.kind == "number":
+            return np.concatenate([term[:, :most] for term in terms], axis=1)[:, :most]
+        return terms[0][:, : 2 * most] if "day" in self.cycles else terms[0]
 
     def kept(self, values: Values) -> Float64Array:
         """Known values as numbers: of categories, the places of their levels."""
@@ -193,15 +191,14 @@ def summed(functions: Float64Array, weights: Float64Array) -> Float64Array:
 
 def _natural(x: Float64Array, knots: Float64Array) -> Float64Array:
     """1, x and the natural cubic splines with these knots: straight beyond the first and the last."""
-    last, scale = knots[-1], knots[-1] - knots[0]
-    x, inner = (x - knots[0]) / scale, (knots - knots[0]) / scale
-
-    def cubes(k: int) -> Float64Array:
-        own: Float64Array = np.maximum(x - inner[k], 0.0) ** 3 - np.maximum(x - inner[-1], 0.0) ** 3
-        return own / (inner[-1] - inner[k])
-
-    end = cubes(len(knots) - 2) if last > knots[-2] else np.zeros_like(x)
-    return np.column_stack([np.ones_like(x), x, *(cubes(k) - end for k in range(len(knots) - 2))])
+    scale = knots[-1] - knots[0]
+    place, inner = (x - knots[0]) / scale, (knots - knots[0]) / scale
+    ahead = np.maximum(place[:, None] - inner, 0.0)
+    cubes = ahead * ahead * ahead
+    cubes = (cubes[:, :-1] - cubes[:, -1:]) / (inner[-1] - inner[:-1])
+    rows = np.ones((len(x), len(knots)))
+    rows[:, 1], rows[:, 2:] = place, cubes[:, :-1] - cubes[:, -1:]
+    return rows
 
 
 def _spline(numbers: Float64Array) -> tuple[Float64Array, Float64Array]:

@@ -40,8 +40,9 @@ class Design:
         if len(columns) <= MOST_COLUMNS:
             weekly = [(i, i) for i, own in enumerate(columns) if {"day", "week"} <= set(own.cycles)]
             none = nothing_of(columns)
+            terms = [own.terms(none.columns[own.name]) for own in columns]
             for pair in sorted([*combinations(range(len(columns)), 2), *weekly]):
-                if _product(columns, pair, none).shape[1] <= min(MOST_PAIRED, rows / 10):
+                if _product(columns, pair, terms).shape[1] <= min(MOST_PAIRED, rows / 10):
                     pairs.append(pair)
         return cls(columns, tuple(pairs), cls(columns, tuple(pairs), ()).counted())
 
@@ -57,7 +58,7 @@ class Design:
 
     def counted(self) -> tuple[int, ...]:
         """The sizes that the terms of its columns have."""
-        return tuple(part.shape[1] for part in self._parts(nothing_of(self.columns)))
+        return tuple(part.shape[1] for part in self._parts(nothing_of(self.columns)) if part is not None)
 
     def held(self, table: Table) -> Table:
         """The columns of the context, each holding what it did in the reference."""
@@ -78,15 +79,29 @@ class Design:
         """A context in words."""
         return listed(own.told(float(number)) for own, number in zip(self.columns, kept, strict=True))
 
-    def rows(self, context: Table) -> Float64Array:
-        """All functions, (n, width), of a context that is known."""
-        return np.column_stack(self._parts(context))
+    def rows(self, context: Table, pairs: frozenset[int] | None = None) -> Float64Array:
+        """All functions, (n, width), of a context that is known; those of other pairs than these may be left 0."""
+        rows = np.zeros((len(context), self.width))
+        for place, part in zip(self.places, self._parts(context, pairs), strict=True):
+            if part is not None:
+                rows[:, place] = part
+        return rows
 
-    def _parts(self, context: Table) -> list[Float64Array]:
-        parts = [np.ones((len(context), 1))]
-        for own in self.columns:
-            parts += own.terms(context.columns[own.name])
-        return parts + [_product(self.columns, pair, context) for pair in self.pairs]
+    @property
+    def first_pair(self) -> int:
+        """The place of the term that the first pair makes."""
+        return len(self.sizes) - len(self.pairs)
+
+    def _parts(self, context: Table, pairs: frozenset[int] | None = None) -> list[Float64Array | None]:
+        terms = [own.terms(context.columns[own.name]) for own in self.columns]
+        return [
+            np.ones((len(context), 1)),
+            *(part for own in terms for part in own),
+            *(
+                _product(self.columns, pair, terms) if pairs is None or k in pairs else None
+                for k, pair in enumerate(self.pairs)
+            ),
+        ]
 
 
 def nothing_of(columns: tuple[Surrounding, ...]) -> Table:
@@ -95,14 +110,15 @@ def nothing_of(columns: tuple[Surrounding, ...]) -> Table:
     return Table({own.name: empty.get(own.holds, Values(own.holds, np.empty(0))) for own in columns})
 
 
-def _product(columns: tuple[Surrounding, ...], pair: tuple[int, int], context: Table) -> Float64Array:
+def _product(
+    columns: tuple[Surrounding, ...], pair: tuple[int, int], terms: list[list[Float64Array]]
+) -> Float64Array:
     """Functions of one column times those of another; of a time, hours times days of the week."""
     i, j = pair
     first, second = columns[i], columns[j]
-    one, other = context.columns[first.name], context.columns[second.name]
     if i == j:
-        turns = dict(zip(first.cycles, first.terms(one), strict=True))
+        turns = dict(zip(first.cycles, terms[i], strict=True))
         a, b = turns["week"], turns["day"][:, : 2 * HEADS["category"]]
     else:
-        a, b = first.heads(one, HEADS[second.kind]), second.heads(other, HEADS[first.kind])
-    return (a[:, :, None] * b[:, None, :]).reshape(len(context), a.shape[1] * b.shape[1])
+        a, b = first.heads(terms[i], HEADS[second.kind]), second.heads(terms[j], HEADS[first.kind])
+    return (a[:, :, None] * b[:, None, :]).reshape(len(a), a.shape[1] * b.shape[1])

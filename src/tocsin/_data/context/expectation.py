@@ -20,6 +20,7 @@ from tocsin._data.context import laws
 from tocsin._data.context.basis import summed
 from tocsin._data.context.design import Design
 from tocsin._data.context.laws import FINE, LEAST_SHARE, Law
+from tocsin._data.context.ridge import Functions
 from tocsin._data.tables import Kind, Table, Values, kind_given, values_of
 from tocsin._data.tables.column import NUMERIC, Column
 
@@ -77,6 +78,15 @@ class Expectation:
             spread[law.spread_places, k] = law.spread_weights
         return expected, spread
 
+    @cached_property
+    def _pairs(self) -> frozenset[int]:
+        """Of the context, those that any law takes part in."""
+        used = np.zeros(self.design.width, bool)
+        for law in self.laws:
+            used[law.places] = used[law.spread_places] = True
+        places = enumerate(self.design.places[self.design.first_pair :])
+        return frozenset(k for k, place in places if used[place].any())
+
     def of(self, context: Table) -> tuple[Float64Array, Float64Array]:
         """What is expected of rows of a context that is known, and the spread around it; (n, laws) each."""
         pieces = [self._of(context[start : start + ROWS_AT_ONCE]) for start in range(0, len(context), ROWS_AT_ONCE)]
@@ -86,7 +96,7 @@ class Expectation:
         return np.concatenate(first), np.concatenate(second)
 
     def _of(self, context: Table) -> tuple[Float64Array, Float64Array]:
-        functions = self.design.rows(context)
+        functions = self.design.rows(context, self._pairs)
         expected, logarithms = (summed(functions, matrix) for matrix in self.matrices)
         spread = np.empty_like(expected)
         for k, law in enumerate(self.laws):
@@ -170,7 +180,7 @@ def learn(
     table: with the columns of the context, and those that are watched.
     """
     context = design.held(table)
-    functions, folds = design.rows(context), folds_of(edges)
+    functions = Functions(design.rows(context), folds_of(edges), design.places)
     names = [name for name in table.names if name not in context.columns]
     watched, found = [], list[laws.Learned]()
     for name in names:
@@ -179,7 +189,7 @@ def learn(
         watched.append(own)
         for what, level in _followed(own, values):
             numbers = _number(what, level, values)
-            found.append(laws.learn(name, what, level, numbers, functions, design.places, folds))
+            found.append(laws.learn(name, what, level, numbers, functions))
     expectation = Expectation(design, tuple(watched), tuple(each.law for each in found))
     residuals = Table({each.law.name: Values.of_numbers(each.residuals) for each in found} | expectation._news(table))
     return expectation, _filled(residuals, expectation.laws)

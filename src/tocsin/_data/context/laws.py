@@ -8,7 +8,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from tocsin._compute.arrays import Float64Array, Int64Array
-from tocsin._data.context.ridge import Chosen, Ridge, Sums
+from tocsin._data.context.ridge import Chosen, Functions, Ridge
 
 What = Literal["value", "level", "gap"]
 """A column's number, whether it holds a category, or whether it is missing."""
@@ -75,32 +75,29 @@ def learn(
     what: What,
     level: str,
     values: Float64Array,
-    functions: Float64Array,
-    terms: list[slice],
-    folds: Int64Array,
+    functions: Functions,
 ) -> Learned:
     """From the reference. Values may be missing (NaN), and residuals are then.
 
-    functions: of the context, (n, p).  terms: where each term's are.  folds: the stretch of each row.
     """
     there = np.flatnonzero(~np.isnan(values))
-    rows, own, fold = functions[there], values[there], folds[there]
-    _, fold = np.unique(fold, return_inverse=True)
+    functions, own = functions.some(there), values[there]
     centre, unit = _middle(own)
     moderate = (own - centre) / unit
     if what == "value":
         moderate = np.clip(moderate, -FARTHEST, FARTHEST)
-    chosen, equal = _chosen(moderate, rows, terms, fold), np.zeros(len(own))
+    chosen, equal = Ridge(functions, moderate).choose(), np.zeros(len(own))
     explained = chosen.explained
-    expected, unsure = _left_out(chosen, rows, fold)
+    expected, unsure = _left_out(chosen, functions)
     if what == "value":
-        spread = _spread((own - centre) / unit - expected, rows, terms, fold)
+        spread = _spread((own - centre) / unit - expected, functions)
         if len(spread.places) > 1:
             # Where values spread less, they say more of what is expected.
             equal = spread.logarithms - spread.logarithms.mean()
-            chosen = _chosen(moderate, rows, terms, fold, np.exp(-equal))
-            expected, unsure = _left_out(chosen, rows, fold)
-            spread = _spread((own - centre) / unit - expected, rows, terms, fold)
+            weights = np.exp(-equal)
+            chosen = Ridge(functions.weighed(weights), moderate * weights).choose()
+            expected, unsure = _left_out(chosen, functions)
+            spread = _spread((own - centre) / unit - expected, functions)
     else:
         share = _of_share(expected * unit + centre, unit)
         spread = Spread(share, np.zeros(0, np.int64), np.zeros(0))
@@ -133,28 +130,15 @@ def _scale(relative: Float64Array) -> float:
     return _middle(relative)[1]
 
 
-def _left_out(chosen: Chosen, rows: Float64Array, fold: Int64Array) -> tuple[Float64Array, Float64Array]:
+def _left_out(chosen: Chosen, functions: Functions) -> tuple[Float64Array, Float64Array]:
     """What is expected of each row by the other stretches, and the variance of that, as a part of the usual one."""
-    own = rows[:, chosen.places]
-    expected, unsure = np.empty(len(rows)), np.empty(len(rows))
+    own, fold = functions.rows[:, chosen.places], functions.folds
+    expected, unsure = np.empty((2, len(own)))
     for k, (weights, inverse) in enumerate(zip(chosen.fold_weights, chosen.fold_inverses, strict=True)):
         mine = own[fold == k]
         expected[fold == k] = mine @ weights
         unsure[fold == k] = ((mine @ inverse) * mine).sum(1)
     return expected, unsure
-
-
-def _chosen(
-    wanted: Float64Array,
-    rows: Float64Array,
-    terms: list[slice],
-    fold: Int64Array,
-    weights: Float64Array | None = None,
-) -> Chosen:
-    """What is expected of a target, its errors weighed."""
-    if weights is not None:
-        rows, wanted = rows * weights[:, None], wanted * weights
-    return Ridge(Sums.of(rows, wanted[:, None], fold), terms).choose(0)
 
 
 class Spread(NamedTuple):
@@ -165,21 +149,22 @@ class Spread(NamedTuple):
     weights: Float64Array
 
 
-def _spread(error: Float64Array, rows: Float64Array, terms: list[slice], fold: Int64Array) -> Spread:
+def _spread(error: Float64Array, functions: Functions) -> Spread:
     """First by logarithms of errors, of which the far tails say little; then by a step towards what a normal law makes
     of squares, which is as sure with 40 % of the rows."""
     small = SMALLEST * float(np.median(np.abs(error))) or 1e-12
-    spread = _fitted_to(np.log(error**2 + small**2) / 2, rows, terms, fold)
-    squares = np.minimum((error / np.exp(spread.logarithms) / _scale(error / np.exp(spread.logarithms))) ** 2, MOST)
-    return _fitted_to(spread.logarithms + squares / squares.mean() / 2, rows, terms, fold)
+    spread = _fitted_to(np.log(error**2 + small**2) / 2, functions)
+    relative = error / np.exp(spread.logarithms)
+    squares = np.minimum((relative / _scale(relative)) ** 2, MOST)
+    return _fitted_to(spread.logarithms + squares / squares.mean() / 2, functions)
 
 
-def _fitted_to(sizes: Float64Array, rows: Float64Array, terms: list[slice], fold: Int64Array) -> Spread:
+def _fitted_to(sizes: Float64Array, functions: Functions) -> Spread:
     middle = float(sizes.mean())
-    chosen = _chosen(sizes - middle, rows, terms, fold)
+    chosen = Ridge(functions, sizes - middle).choose()
     weights = chosen.weights.copy()
     weights[0] += middle
-    return Spread(_left_out(chosen, rows, fold)[0] + middle, chosen.places, weights)
+    return Spread(_left_out(chosen, functions)[0] + middle, chosen.places, weights)
 
 
 def _of_share(expected: Float64Array, unit: float) -> Float64Array:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
@@ -29,27 +30,45 @@ SWEEPS = 3
 NONE = -1
 """The place of no term among the shrinkages."""
 
+UNSHRUNKEN = 1e-9
+"""What the intercept is shrunken by, so that it can be found."""
+
 
 @dataclass(frozen=True, eq=False)
-class Sums:
-    """Over each fold: gram (K, p, p), products (K, p, d) and squares (K, d) of functions and targets; rows (K,)."""
+class Functions:
+    """Functions of rows of a context, and what of them does not depend on what is foretold.
 
-    gram: Float64Array
-    products: Float64Array
-    squares: Float64Array
-    rows: Int64Array
+    rows: (n, p).  folds: of each row, from 0 on.  terms: where the functions of each are; the first is the intercept's.
+    """
 
-    @classmethod
-    def of(cls, functions: Float64Array, targets: Float64Array, folds: Int64Array) -> Sums:
-        """folds: of each row, from 0 on."""
-        kinds = range(int(folds.max()) + 1)
-        pieces = [(functions[folds == k], targets[folds == k]) for k in kinds]
-        return cls(
-            np.array([own.T @ own for own, _ in pieces]),
-            np.array([own.T @ wanted for own, wanted in pieces]),
-            np.array([(wanted**2).sum(0) for _, wanted in pieces]),
-            np.array([len(own) for own, _ in pieces]),
-        )
+    rows: Float64Array
+    folds: Int64Array
+    terms: Sequence[slice]
+
+    @cached_property
+    def grams(self) -> Float64Array:
+        """Of each fold, (K, p, p)."""
+        return np.array([own.T @ own for own in self._pieces])
+
+    def products(self, wanted: Float64Array) -> tuple[Float64Array, Float64Array]:
+        """Over each fold, of functions and a target, (K, p), and its squares, (K,)."""
+        targets = [wanted[self.folds == k] for k in range(len(self._pieces))]
+        products = [rows.T @ own for rows, own in zip(self._pieces, targets, strict=True)]
+        return np.array(products), np.array([(own**2).sum() for own in targets])
+
+    def weighed(self, weights: Float64Array) -> Functions:
+        """The same with a weight for each row."""
+        return Functions(self.rows * weights[:, None], self.folds, self.terms)
+
+    def some(self, there: Int64Array) -> Functions:
+        """Of some rows."""
+        if len(there) == len(self.rows):
+            return self
+        return Functions(self.rows[there], np.unique(self.folds[there], return_inverse=True)[1], self.terms)
+
+    @cached_property
+    def _pieces(self) -> list[Float64Array]:
+        return [self.rows[self.folds == k] for k in range(int(self.folds.max()) + 1)]
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +76,7 @@ class Chosen:
     """What a target is made of: which functions, how they weigh, and how well that is known.
 
     places: of its functions.  weights: (p,).  inverse: of their shrunken gram, (p, p).
-    folds: the same weights and inverses learned without each fold, (K, p) and (K, p, p).
+    fold_weights, fold_inverses: the same learned without each fold, (K, p) and (K, p, p).
     explained: the part of the variance in left out stretches.
     """
 
@@ -70,78 +89,67 @@ class Chosen:
 
 
 class Ridge:
-    """Chooses for all targets at once, since they share what is costly."""
+    """Chooses terms for a target, and how much each is shrunken."""
 
-    def __init__(self, sums: Sums, terms: Sequence[slice]) -> None:
-        self._sums, self._terms = sums, terms
-        self._count = int(sums.rows.sum())
-        self._left_out: dict[tuple[int, ...], Float64Array] = {}
+    def __init__(self, functions: Functions, wanted: Float64Array) -> None:
+        self._grams, self._terms = functions.grams, functions.terms
+        self._products, self._squares = functions.products(wanted)
+        self._gram, self._product = self._grams.sum(0), self._products.sum(0)
+        self._count = len(wanted)
+        self._known: dict[tuple[int, ...], Float64Array] = {}
 
-    def choose(self, target: int) -> Chosen:
-        """Terms and shrinkages for one target, and what comes of them."""
+    def choose(self) -> Chosen:
+        """Terms and shrinkages, and what comes of them."""
         best = (NONE,) * (len(self._terms) - 1)
-        start = errors = self._errors(best)[:, target]
+        start = errors = self._errors(best)
         for _ in range(SWEEPS):
             before = best
             for term in range(len(best)):
-                best, errors = self._improved(best, errors, term, target)
+                best, errors = self._improved(best, term)
             if best == before:
                 break
-        return self._made(best, target, 1 - errors.sum() / max(start.sum(), 1e-300))
+        return self._made(best, float(1 - errors.sum() / max(start.sum(), 1e-300)))
 
-    def _improved(
-        self, best: tuple[int, ...], errors: Float64Array, term: int, target: int
-    ) -> tuple[tuple[int, ...], Float64Array]:
-        """The same with the best shrinkage of one term."""
-        without = self._errors(_with(best, term, NONE))[:, target]
-        tried = {k: self._errors(_with(best, term, k))[:, target] for k in COARSE}
+    def _improved(self, best: tuple[int, ...], term: int) -> tuple[tuple[int, ...], Float64Array]:
+        """The same with the best shrinkage of one term; and its errors."""
+        without = self._errors(_with(best, term, NONE))
+        tried = {k: self._errors(_with(best, term, k)) for k in COARSE}
         middle = min(tried, key=lambda k: tried[k].sum())
-        for k in (middle - 1, middle + 1, middle + 2):
-            if 0 <= k < len(SHRINKAGES) and k not in tried:
-                tried[k] = self._errors(_with(best, term, k))[:, target]
+        for k in (middle - 1, middle + 1):
+            if 0 <= k < len(SHRINKAGES):
+                tried[k] = self._errors(_with(best, term, k))
         place = min(tried, key=lambda k: tried[k].sum())
         gains = without - tried[place]
         sure = SURE * gains.std(ddof=1) * len(gains) ** 0.5
-        if gains.sum() <= sure or gains.sum() <= 0:
+        if gains.sum() <= max(sure, 0.0):
             return _with(best, term, NONE), without
         return _with(best, term, place), tried[place]
 
     def _errors(self, chosen: tuple[int, ...]) -> Float64Array:
-        """Squared errors in each fold by what the others say, (K, d)."""
-        if chosen not in self._left_out:
-            places, _, gram, products, shrinkage = self._system(chosen)
-            own = self._sums.gram[:, places[:, None], places]
-            given = self._sums.products[:, places]
-            weights = np.linalg.solve(gram[None] - own + np.diag(shrinkage), products[None] - given)
-            errors = self._sums.squares - 2 * (weights * given).sum(1) + (weights * (own @ weights)).sum(1)
-            self._left_out[chosen] = errors
-        return self._left_out[chosen]
+        """Squared errors in each fold by what the others say, (K,)."""
+        if chosen not in self._known:
+            places, shrinkage = self._places(chosen)
+            own, given = self._grams[:, places[:, None], places], self._products[:, places]
+            others = self._gram[places[:, None], places] - own + np.diag(shrinkage)
+            weights = np.linalg.solve(others, (self._product[places] - given)[:, :, None])
+            twice = (own @ weights)[:, :, 0] - 2 * given
+            self._known[chosen] = self._squares + (weights[:, :, 0] * twice).sum(1)
+        return self._known[chosen]
 
-    def _system(
-        self, chosen: tuple[int, ...]
-    ) -> tuple[Int64Array, Int64Array, Float64Array, Float64Array, Float64Array]:
+    def _places(self, chosen: tuple[int, ...]) -> tuple[Int64Array, Float64Array]:
+        """Of the functions of chosen terms, and how much each is shrunken."""
         slices = [self._terms[0], *(own for own, k in zip(self._terms[1:], chosen, strict=True) if k != NONE)]
-        places = np.concatenate([np.arange(own.start, own.stop) for own in slices])
-        levels = [0.0, *(SHRINKAGES[k] for k in chosen if k != NONE)]
+        levels = [UNSHRUNKEN, *(SHRINKAGES[k] for k in chosen if k != NONE)]
         shrinkage = np.repeat(levels, [own.stop - own.start for own in slices]) * self._count
-        shrinkage[0] = 1e-9 * self._count
-        gram = self._sums.gram[:, places[:, None], places].sum(0)
-        return places, np.arange(len(places)), gram, self._sums.products[:, places].sum(0), shrinkage
+        return np.concatenate([np.arange(own.start, own.stop) for own in slices]), shrinkage
 
-    def _made(self, chosen: tuple[int, ...], target: int, explained: float) -> Chosen:
-        places, _, gram, products, shrinkage = self._system(chosen)
-        own = self._sums.gram[:, places[:, None], places]
-        given = self._sums.products[:, places, target]
-        inverses = np.linalg.inv(gram[None] - own + np.diag(shrinkage))
-        inverse = np.linalg.inv(gram + np.diag(shrinkage))
-        return Chosen(
-            places,
-            inverse @ products[:, target],
-            inverse,
-            np.einsum("kij,kj->ki", inverses, products[None, :, target] - given),
-            inverses,
-            float(explained),
-        )
+    def _made(self, chosen: tuple[int, ...], explained: float) -> Chosen:
+        places, shrinkage = self._places(chosen)
+        own, given = self._grams[:, places[:, None], places], self._products[:, places]
+        gram, product = self._gram[places[:, None], places] + np.diag(shrinkage), self._product[places]
+        inverse, inverses = np.linalg.inv(gram), np.linalg.inv(gram - own)
+        weights = (inverses @ (product - given)[:, :, None])[:, :, 0]
+        return Chosen(places, inverse @ product, inverse, weights, inverses, explained)
 
 
 def _with(chosen: tuple[int, ...], term: int, place: int) -> tuple[int, ...]:
