@@ -12,10 +12,10 @@ from tocsin._compute.arrays import BoolArray, Float64Array
 from tocsin._data.context.basis import Surrounding
 from tocsin._data.tables import Table, Values, values_of
 
-HEADS = {"category": 8, "number": 4, "time": 4}
+HEADS = {"category": 6, "number": 3, "time": 3}
 """Functions of a number that are multiplied by those of a column of this kind."""
 
-MOST_PAIRED = 200
+MOST_PAIRED = 100
 """Functions of a pair of columns; and a tenth of the rows, at most."""
 
 MOST_COLUMNS = 6
@@ -118,7 +118,7 @@ def _product(
     first, second = columns[i], columns[j]
     if i == j:
         turns = dict(zip(first.cycles, terms[i], strict=True))
-        a, b = turns["week"], turns["day"][:, : 2 * HEADS["category"]]
+        a, b = turns["week"], turns["day"][:, : 2 * HEADS["time"] + 2]
     else:
         a, b = first.heads(terms[i], HEADS[second.kind]), second.heads(terms[j], HEADS[first.kind])
     return (a[:, :, None] * b[:, None, :]).reshape(len(a), a.shape[1] * b.shape[1])

@@ -180,7 +180,7 @@ def learn(
     table: with the columns of the context, and those that are watched.
     """
     context = design.held(table)
-    functions = Functions(design.rows(context), folds_of(edges), design.places)
+    functions = Functions(design.rows(context), folds_of(edges), design.places, design.first_pair - 1)
     names = [name for name in table.names if name not in context.columns]
     watched, found = [], list[laws.Learned]()
     for name in names:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, NamedTuple
 
 import numpy as np
 
 from tocsin._compute.arrays import Float64Array, Int64Array
-from tocsin._data.context.ridge import Chosen, Functions, Ridge
+from tocsin._data.context.ridge import NONE, Chosen, Functions, Ridge
 
 What = Literal["value", "level", "gap"]
 """A column's number, whether it holds a category, or whether it is missing."""
@@ -90,14 +91,14 @@ def learn(
     explained = chosen.explained
     expected, unsure = _left_out(chosen, functions)
     if what == "value":
-        spread = _spread((own - centre) / unit - expected, functions)
+        spread = _spread((own - centre) / unit - expected, functions, [k != NONE for k in chosen.shrinkages])
         if len(spread.places) > 1:
             # Where values spread less, they say more of what is expected.
             equal = spread.logarithms - spread.logarithms.mean()
             weights = np.exp(-equal)
-            chosen = Ridge(functions.weighed(weights), moderate * weights).choose()
+            chosen = Ridge(functions.weighed(weights), moderate * weights).choose(before=chosen)
             expected, unsure = _left_out(chosen, functions)
-            spread = _spread((own - centre) / unit - expected, functions)
+            spread = _fitted_to(_squared((own - centre) / unit - expected, spread), functions, spread.chosen)
     else:
         share = _of_share(expected * unit + centre, unit)
         spread = Spread(share, np.zeros(0, np.int64), np.zeros(0))
@@ -147,28 +148,31 @@ class Spread(NamedTuple):
     logarithms: Float64Array
     places: Int64Array
     weights: Float64Array
+    chosen: Chosen | None = None
 
 
-def _spread(error: Float64Array, functions: Functions) -> Spread:
+def _spread(error: Float64Array, functions: Functions, among: Sequence[bool]) -> Spread:
     """First by logarithms of errors, of which the far tails say little; then by a step towards what a normal law makes
-    of squares, which is as sure with 40 % of the rows."""
+    of squares, which is as sure with 40 % of the rows. Of pairs of columns, those that values themselves depend on."""
     small = SMALLEST * float(np.median(np.abs(error))) or 1e-12
-    spread = _fitted_to(np.log(error**2 + small**2) / 2, functions)
+    among = [chosen or k < functions.singles for k, chosen in enumerate(among)]
+    spread = _fitted_to(np.log(error**2 + small**2) / 2, functions, among=among)
+    return _fitted_to(_squared(error, spread), functions, among=among)
+
+
+def _squared(error: Float64Array, spread: Spread) -> Float64Array:
+    """What a normal law makes of squares, as numbers around the logarithm of the spread that is known so far."""
     relative = error / np.exp(spread.logarithms)
     squares = np.minimum((relative / _scale(relative)) ** 2, MOST)
-    return _fitted_to(spread.logarithms + squares / squares.mean() / 2, functions)
+    sizes: Float64Array = spread.logarithms + squares / squares.mean() / 2
+    return sizes
 
 
-def _fitted_to(sizes: Float64Array, functions: Functions) -> Spread:
+def _fitted_to(
+    sizes: Float64Array, functions: Functions, before: Chosen | None = None, among: Sequence[bool] | None = None
+) -> Spread:
     middle = float(sizes.mean())
-    chosen = Ridge(functions, sizes - middle).choose()
+    chosen = Ridge(functions, sizes - middle).choose(among, before)
     weights = chosen.weights.copy()
     weights[0] += middle
-    return Spread(_left_out(chosen, functions)[0] + middle, chosen.places, weights)
-
-
-def _of_share(expected: Float64Array, unit: float) -> Float64Array:
-    """The logarithm of the spread, in units, of what is 1 so often, and 0 else."""
-    share = np.clip(expected, LEAST_SHARE, 1 - LEAST_SHARE)
-    logarithm: Float64Array = np.log(share * (1 - share)) / 2 - np.log(unit)
-    return logarithm
+    return Spread(_left_out(chosen, functions)[0] + middle, chosen.places, weights, chosen)

@@ -39,11 +39,13 @@ class Functions:
     """Functions of rows of a context, and what of them does not depend on what is foretold.
 
     rows: (n, p).  folds: of each row, from 0 on.  terms: where the functions of each are; the first is the intercept's.
+    singles: of the terms after the intercept, how many are of single columns.
     """
 
     rows: Float64Array
     folds: Int64Array
     terms: Sequence[slice]
+    singles: int
 
     @cached_property
     def grams(self) -> Float64Array:
@@ -58,13 +60,13 @@ class Functions:
 
     def weighed(self, weights: Float64Array) -> Functions:
         """The same with a weight for each row."""
-        return Functions(self.rows * weights[:, None], self.folds, self.terms)
+        return Functions(self.rows * weights[:, None], self.folds, self.terms, self.singles)
 
     def some(self, there: Int64Array) -> Functions:
         """Of some rows."""
         if len(there) == len(self.rows):
             return self
-        return Functions(self.rows[there], np.unique(self.folds[there], return_inverse=True)[1], self.terms)
+        return Functions(self.rows[there], np.unique(self.folds[there], return_inverse=True)[1], self.terms, self.singles)
 
     @cached_property
     def _pieces(self) -> list[Float64Array]:
@@ -75,11 +77,13 @@ class Functions:
 class Chosen:
     """What a target is made of: which functions, how they weigh, and how well that is known.
 
+    shrinkages: of its terms, by their places among SHRINKAGES.
     places: of its functions.  weights: (p,).  inverse: of their shrunken gram, (p, p).
     fold_weights, fold_inverses: the same learned without each fold, (K, p) and (K, p, p).
     explained: the part of the variance in left out stretches.
     """
 
+    shrinkages: tuple[int, ...]
     places: Int64Array
     weights: Float64Array
     inverse: Float64Array
@@ -98,22 +102,28 @@ class Ridge:
         self._count = len(wanted)
         self._known: dict[tuple[int, ...], Float64Array] = {}
 
-    def choose(self) -> Chosen:
-        """Terms and shrinkages, and what comes of them."""
-        best = (NONE,) * (len(self._terms) - 1)
-        start = errors = self._errors(best)
-        for _ in range(SWEEPS):
-            before = best
-            for term in range(len(best)):
-                best, errors = self._improved(best, term)
-            if best == before:
-                break
-        return self._made(best, float(1 - errors.sum() / max(start.sum(), 1e-300)))
+    def choose(self, among: Sequence[bool] | None = None, before: Chosen | None = None) -> Chosen:
+        """Terms and shrinkages, and what comes of them.
 
-    def _improved(self, best: tuple[int, ...], term: int) -> tuple[tuple[int, ...], Float64Array]:
-        """The same with the best shrinkage of one term; and its errors."""
+        among: the terms to look at.  before: what was chosen for a target much like this: its terms are looked at, and
+            shrinkages near those.
+        """
+        count = len(self._terms) - 1
+        best = (NONE,) * count if before is None else before.shrinkages
+        terms = [k for k in range(count) if (among is None or among[k]) and (before is None or best[k] != NONE)]
+        for _ in range(SWEEPS if before is None else 1):
+            last = best
+            for term in terms:
+                best = self._improved(best, term, COARSE if before is None else (best[term],))
+            if best == last:
+                break
+        left, all_of_it = self._errors(best), self._errors((NONE,) * count)
+        return self._made(best, float(1 - left.sum() / max(all_of_it.sum(), 1e-300)))
+
+    def _improved(self, best: tuple[int, ...], term: int, first: Sequence[int]) -> tuple[int, ...]:
+        """The same with the best shrinkage of one term. first: those that are tried before their neighbours."""
         without = self._errors(_with(best, term, NONE))
-        tried = {k: self._errors(_with(best, term, k)) for k in COARSE}
+        tried = {k: self._errors(_with(best, term, k)) for k in first}
         middle = min(tried, key=lambda k: tried[k].sum())
         for k in (middle - 1, middle + 1):
             if 0 <= k < len(SHRINKAGES):
@@ -121,9 +131,7 @@ class Ridge:
         place = min(tried, key=lambda k: tried[k].sum())
         gains = without - tried[place]
         sure = SURE * gains.std(ddof=1) * len(gains) ** 0.5
-        if gains.sum() <= max(sure, 0.0):
-            return _with(best, term, NONE), without
-        return _with(best, term, place), tried[place]
+        return _with(best, term, NONE if gains.sum() <= max(sure, 0.0) else place)
 
     def _errors(self, chosen: tuple[int, ...]) -> Float64Array:
         """Squared errors in each fold by what the others say, (K,)."""
@@ -149,7 +157,7 @@ class Ridge:
         gram, product = self._gram[places[:, None], places] + np.diag(shrinkage), self._product[places]
         inverse, inverses = np.linalg.inv(gram), np.linalg.inv(gram - own)
         weights = (inverses @ (product - given)[:, :, None])[:, :, 0]
-        return Chosen(places, inverse @ product, inverse, weights, inverses, explained)
+        return Chosen(chosen, places, inverse @ product, inverse, weights, inverses, explained)
 
 
 def _with(chosen: tuple[int, ...], term: int, place: int) -> tuple[int, ...]:
