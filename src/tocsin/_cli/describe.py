@@ -13,9 +13,9 @@ from rich.text import Text
 from tocsin._calibration.rehearsal import Rehearsal
 from tocsin._common.wording import called, counted, listed
 from tocsin._data.intake import Tabular
-from tocsin._explain.context_words import given_lines
 from tocsin._data.tables import OTHERS, Column
 from tocsin._detector.detector import Detector
+from tocsin._explain.context_words import given_lines
 from tocsin._explain.result import Explanation
 from tocsin._power.words import in_short
 from tocsin._report import describing

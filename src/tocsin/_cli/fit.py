@@ -76,8 +76,8 @@ Kinds = typer.Option(
 )
 Given = typer.Option(
     metavar="COLUMN,...",
-    help="Columns that say what is normal: the hour, the load, the kind of customer. The others are watched relative to "
-    "what these let expect; they themselves are not watched. A column of times gives hour, weekday and season.",
+    help="Columns that say what is normal: the hour, the load, the kind of customer. The others are watched relative "
+    "to what these let expect; they themselves are not watched. A column of times gives hour, weekday and season.",
 )
 Guarantee = typer.Option(
     metavar="P", help="Raise thresholds so that the true run time is --ert or more with this probability, such as 0.9."

@@ -172,9 +172,7 @@ def learn_given(
     design = Design.learn(around, len(kept))
     expectation, residuals = learn_expectation(kept, design, edges, dict(kinds or {}))
     columns = Columns(tuple(Column.learn(name, values, "number") for name, values in residuals))
-    return Learned(
-        Contextual(columns, expectation, kept.names, ignored), columns.encode(residuals), rows, edges
-    )
+    return Learned(Contextual(columns, expectation, kept.names, ignored), columns.encode(residuals), rows, edges)
 
 
 def _names(given: Sequence[object], table: Table) -> tuple[str, ...]:
@@ -219,9 +217,7 @@ def _kept(table: Table, given: Sequence[str], kinds: Mapping[str, Kind] | None) 
     ignored = [name for name, kind in (kinds or {}).items() if kind == "ignore" and name not in given]
     kept = table.without([name for name in table.names if ignores(name) and name not in given])
     kept = Table({name: with_times(own, kind_given(_of(kinds, name), name)) for name, own in kept})
-    clocks = [
-        name for name, own in kept if name not in given and kind_given(kinds, name) == "auto" and is_clock(own)
-    ]
+    clocks = [name for name, own in kept if name not in given and kind_given(kinds, name) == "auto" and is_clock(own)]
     kept = kept.without(clocks)
     if set(kept.names) <= set(given):
         raise InputError(

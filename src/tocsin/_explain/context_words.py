@@ -39,8 +39,8 @@ def unseen_told(unseen: int, rows: int, *, intake: Intake) -> str | None:
     names = listed(called(name) for name in intake.given)
     was = "was" if unseen == 1 else "were"
     told = (
-        f"{counted(unseen, 'observation')} ({unseen / max(rows, 1):.0%}) {was} not judged: the reference lacks the like "
-        f"of their context ({names})."
+        f"{counted(unseen, 'observation')} ({unseen / max(rows, 1):.0%}) {was} not judged: the reference lacks the "
+        f"like of their context ({names})."
     )
     if 2 * unseen > rows:
         return f"MOST OF THIS STREAM WAS NOT JUDGED. {told} Fit to a reference that has such contexts."

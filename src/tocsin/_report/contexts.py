@@ -55,7 +55,7 @@ def against(followed: Followed | None, row: int) -> Markup | None:
         marks=[row],
         spans=[],
         height=150,
-        label=f"{called(followed.name)} and what is expected of it, in the last {count:,} observations that were judged",
+        label=f"{called(followed.name)} and what is expected of it, in the last {count:,} judged observations",
     )
     return join(
         tag("h4", f"{called(followed.name)} and what is expected of it"),

@@ -165,7 +165,9 @@ class Gathered:
             samples, followed = self._samples(explanation), Followed.of(self.detector, explanation)
             explanation = explanation.moved_on(self.rows - outcome.time).found_by(self.beside)
             statistic, threshold, seconds = self._latest
-            series.alarms.append(Alarm(self.rows, self.alarms, statistic, threshold, seconds, explanation, samples, followed))
+            series.alarms.append(
+                Alarm(self.rows, self.alarms, statistic, threshold, seconds, explanation, samples, followed)
+            )
 
     def _keep(self, series: Series) -> None:
         """Keep the latest series among the others, or leave it out if it is the weakest of too many."""

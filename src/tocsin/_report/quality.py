@@ -303,7 +303,7 @@ def _known(detector: Detector) -> list[Known]:
 
 
 def _of_context(intake: Contextual, rows: int) -> list[Known]:
-    """Columns of the context, and what is watched: of this a detector remembers how far it was from what is expected."""
+    """Columns of the context, and what is watched; of this a detector remembers no range."""
     known = list[Known]()
     for own in intake.expectation.design.columns:
         gaps, numbers = Share(0, rows), own.kind == "number"

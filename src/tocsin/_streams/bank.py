@@ -123,7 +123,7 @@ class DetectorBank:
             return undisturbed(partial(self._step, chosen, points))
 
     def _given(self, chosen: Int64Array, points: Float64Array) -> Outcomes:
-        """A step in which those streams stay where they are whose observation has a context that the reference lacks."""
+        """A step in which those streams stay where they are whose context is one that the reference lacks."""
         known = ~np.isnan(points[:, 0])
         self._unseen[chosen[~known]] += 1
         outcomes = self._step(chosen[known], points[known])

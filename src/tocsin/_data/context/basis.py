@@ -138,7 +138,8 @@ class Surrounding:
 
     def kept(self, values: Values) -> Float64Array:
         """Known values as numbers: of categories, the places of their levels."""
-        return self._places(values).astype(np.float64) if self.kind == "category" else values.data
+        kept: Float64Array = self._places(values).astype(np.float64) if self.kind == "category" else values.data
+        return kept
 
     def told(self, number: float) -> str:
         """Such a number in words.

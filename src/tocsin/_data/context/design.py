@@ -110,9 +110,7 @@ def nothing_of(columns: tuple[Surrounding, ...]) -> Table:
     return Table({own.name: empty.get(own.holds, Values(own.holds, np.empty(0))) for own in columns})
 
 
-def _product(
-    columns: tuple[Surrounding, ...], pair: tuple[int, int], terms: list[list[Float64Array]]
-) -> Float64Array:
+def _product(columns: tuple[Surrounding, ...], pair: tuple[int, int], terms: list[list[Float64Array]]) -> Float64Array:
     """Functions of one column times those of another; of a time, hours times days of the week."""
     i, j = pair
     first, second = columns[i], columns[j]

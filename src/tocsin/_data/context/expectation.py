@@ -172,9 +172,7 @@ def folds_of(edges: Int64Array) -> Int64Array:
     return np.arange(count) * FOLDS // count
 
 
-def learn(
-    table: Table, design: Design, edges: Int64Array, kinds: dict[str, Kind] | None
-) -> tuple[Expectation, Table]:
+def learn(table: Table, design: Design, edges: Int64Array, kinds: dict[str, Kind] | None) -> tuple[Expectation, Table]:
     """From a reference whose contexts are all known: what is expected, and the reference relative to it.
 
     table: with the columns of the context, and those that are watched.

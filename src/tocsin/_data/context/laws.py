@@ -18,7 +18,7 @@ FARTHEST = 10.0
 """Spreads beyond which a value weighs in on expectations as if it were no further away."""
 
 SMALLEST = 0.1
-"""Of a typical residual, that is added to each before its logarithm is taken: one that happens to be tiny says little."""
+"""Of a typical residual, that is added to each before its logarithm is taken: a tiny one says little."""
 
 MOST = 8.0
 """Of a squared residual, in spreads, that says how far others spread."""
@@ -78,9 +78,7 @@ def learn(
     values: Float64Array,
     functions: Functions,
 ) -> Learned:
-    """From the reference. Values may be missing (NaN), and residuals are then.
-
-    """
+    """From the reference. Values may be missing (NaN), and residuals are then."""
     there = np.flatnonzero(~np.isnan(values))
     functions, own = functions.some(there), values[there]
     centre, unit = _middle(own)
@@ -105,7 +103,8 @@ def learn(
     logarithms = spread.logarithms
     error, usual = (own - centre) / unit - expected, float(np.exp(logarithms.mean()))
     relative = error / np.sqrt(np.exp(2 * logarithms) + usual**2 * unsure)
-    places, weights, half = chosen.places, chosen.weights, usual * np.linalg.cholesky(chosen.inverse)
+    places, weights = chosen.places, chosen.weights
+    half: Float64Array = usual * np.linalg.cholesky(chosen.inverse).astype(np.float64)
     scale = _scale(relative) if what == "value" else 1.0
     residuals = np.full(len(values), np.nan)
     residuals[there] = relative / scale
@@ -129,6 +128,13 @@ def _middle(values: Float64Array) -> tuple[float, float]:
 
 def _scale(relative: Float64Array) -> float:
     return _middle(relative)[1]
+
+
+def _of_share(expected: Float64Array, unit: float) -> Float64Array:
+    """The logarithm of the spread, in units, of what is 1 so often, and 0 else."""
+    share = np.clip(expected, LEAST_SHARE, 1 - LEAST_SHARE)
+    logarithm: Float64Array = np.log(share * (1 - share)) / 2 - np.log(unit)
+    return logarithm
 
 
 def _left_out(chosen: Chosen, functions: Functions) -> tuple[Float64Array, Float64Array]:

@@ -66,7 +66,9 @@ class Functions:
         """Of some rows."""
         if len(there) == len(self.rows):
             return self
-        return Functions(self.rows[there], np.unique(self.folds[there], return_inverse=True)[1], self.terms, self.singles)
+        return Functions(
+            self.rows[there], np.unique(self.folds[there], return_inverse=True)[1], self.terms, self.singles
+        )
 
     @cached_property
     def _pieces(self) -> list[Float64Array]:
