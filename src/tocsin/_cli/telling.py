@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -26,6 +27,7 @@ from tocsin._cli.places import printed
 from tocsin._common.wording import counted, rounded
 from tocsin._data.tables import Table
 from tocsin._explain.beside import Beside
+from tocsin._explain.judged import Judged
 from tocsin._explain.result import Explanation, beside_it
 from tocsin._report.gathering import EXPLAINED_IN_SERIES
 from tocsin._state.outcomes import Outcome, Outcomes
@@ -37,6 +39,7 @@ class Report:
 
     apart: rows within which an alarm follows the one before in the same series.
     before: rows of the stream that earlier watches took in.  beside: what stands beside the latest rows.
+    judged: the numbers of the latest that were judged.
     keep: is called with each alarm in the outbox, before it is told.  last_alarm: its row.
     in_series: alarms that followed each other closely, up to that one.
     power: what the detector can see, in sentences, if that is known.
@@ -59,6 +62,7 @@ class Report:
     keep: Callable[[], None] = lambda: None
     before: int = 0
     beside: Beside = field(default_factory=Beside)
+    judged: Judged = field(default_factory=lambda: Judged(0))
     rows: int = 0
     alarms: int = 0
     last_alarm: int = 0
@@ -71,6 +75,7 @@ class Report:
 
     def saw_one(self, outcome: Outcome, aside: Table | None = None) -> None:
         """A row was tested; aside: what stands beside it."""
+        self.judged.add(self.row + 1, 1, np.array([outcome.unseen]))
         self.rows, self.unseen = self.rows + 1, self.unseen + outcome.unseen
         self.beside.add(aside, 1)
         if self.view is not None:
@@ -78,6 +83,7 @@ class Report:
 
     def saw(self, outcomes: Outcomes, aside: Table | None = None) -> None:
         """Rows were tested."""
+        self.judged.add(self.row + 1, len(outcomes), outcomes.unseen)
         self.rows += len(outcomes)
         self.unseen += 0 if outcomes.unseen is None else int(outcomes.unseen.sum())
         self.beside.add(aside, len(outcomes))
@@ -97,7 +103,7 @@ class Report:
         self.alarms += 1
         self.last_alarm, self.in_series = row, self.in_series + 1 if close else 1
         before = row - outcome.time  # of this stream, when the run began
-        explanation = explain().moved_on(before).found_by(self.beside) if self._explains else None
+        explanation = explain().moved_on(before, self.judged.rows).found_by(self.beside) if self._explains else None
         now = datetime.now().astimezone()
         values = f"statistic {outcome.statistic:.5g} > threshold {outcome.threshold:.5g} ({outcome.channel})"
         rarity = "how rare that is by chance is not known"

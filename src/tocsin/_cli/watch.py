@@ -27,6 +27,7 @@ from tocsin._common.errors import InputError, TocsinError
 from tocsin._detector.detector import Detector
 from tocsin._explain.beside import Beside
 from tocsin._explain.context_words import unseen_told
+from tocsin._explain.judged import Judged
 from tocsin._report.besides import texts_of
 from tocsin._report.gathering import apart
 from tocsin._state.run import RECENT_WINDOWS
@@ -189,6 +190,7 @@ def command(
         rows = Rows(stream, place, bad, report.tell, follow=follow, from_now=from_now)
         at_the_end.callback(rows.close)
         report.before = rows.before
+        report.judged = Judged(RECENT_WINDOWS * detector.windows_[-1])
         report.lacking = partial(unseen_told, intake=detector.intake_)
         kept_columns = common.names(keep) or []
         report.beside = Beside(

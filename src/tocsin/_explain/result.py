@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TypedDict
@@ -153,17 +153,23 @@ class Explanation:
         """The columns that are said to have changed."""
         return tuple(column for column in self.columns if column.changed)
 
-    def moved_on(self, by: int) -> Explanation:
+    def moved_on(self, by: int, judged: Sequence[int] = ()) -> Explanation:
         """The same with all its times moved on, so as to count observations of a stream and not of its latest run.
 
         by: observations of the stream before this run; negative if the run is older than the stream.
+        judged: the numbers of the latest that were judged, the last of them that which rang; others were left out.
         """
-        began = self.began
+        began, last = self.began, self.outcome.time
+
+        def moved(time: int) -> int:
+            back = last - time
+            return judged[-1 - back] if back < len(judged) else time + by
+
         return replace(
             self,
-            outcome=replace(self.outcome, time=self.outcome.time + by),
-            began=replace(began, time=began.time + by, low=began.low + by, high=began.high + by),
-            recent=tuple(replace(example, place=example.place + by) for example in self.recent),
+            outcome=replace(self.outcome, time=last + by),
+            began=replace(began, time=moved(began.time), low=moved(began.low), high=moved(began.high)),
+            recent=tuple(replace(example, place=moved(example.place)) for example in self.recent),
             run=None,
         )
 

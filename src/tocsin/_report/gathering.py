@@ -15,6 +15,7 @@ from tocsin._data.tables import Table, Values
 from tocsin._detector.base import promised
 from tocsin._detector.detector import Detector
 from tocsin._explain.beside import Beside
+from tocsin._explain.judged import Judged
 from tocsin._explain.result import Explanation
 from tocsin._plots.envelope import Envelope
 from tocsin._plots.samples import Bars, Histogram, compared, values_in
@@ -115,6 +116,7 @@ class Gathered:
         self.quality = Quality(detector)
         self._latest_series: Series | None = None
         self._latest = np.empty((3, 0))
+        self._judged = Judged(RECENT_WINDOWS * detector.windows_[-1])
         self._reference: dict[str, Values | None] = {}
 
     def add(self, rows: object, aside: Table | None = None) -> None:
@@ -135,6 +137,7 @@ class Gathered:
             self.quality.add(rows)
 
     def _saw(self, outcomes: Outcomes, aside: Table | None) -> None:
+        self._judged.add(self.rows + 1, len(outcomes), outcomes.unseen)
         self.rows += len(outcomes)
         self.unseen += 0 if outcomes.unseen is None else int(outcomes.unseen.sum())
         seconds = self.beside.add(aside, len(outcomes))
@@ -163,7 +166,7 @@ class Gathered:
         if self._is_to_be_explained(series):
             explanation = self.detector.explain()
             samples, followed = self._samples(explanation), Followed.of(self.detector, explanation)
-            explanation = explanation.moved_on(self.rows - outcome.time).found_by(self.beside)
+            explanation = explanation.moved_on(self.rows - outcome.time, self._judged.rows).found_by(self.beside)
             statistic, threshold, seconds = self._latest
             series.alarms.append(
                 Alarm(self.rows, self.alarms, statistic, threshold, seconds, explanation, samples, followed)

@@ -49,8 +49,8 @@ DAYS = ("Thursday", "Friday", "Saturday", "Sunday", "Monday", "Tuesday", "Wednes
 FIRST_MONDAY = 4 * DAY
 """Of 1970, in which time begins on a Thursday."""
 
-GRID = 400
-"""Points by which it is measured how much functions bend."""
+SMALL = 1e-9
+"""Of the variation of the broadest function, that is left out of what splines are made of: rounding made it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,17 +217,25 @@ def _spline(numbers: Float64Array) -> tuple[Float64Array, Float64Array]:
     straight = rows[:, :2]
     onto = np.linalg.lstsq(straight, rows[:, 2:], rcond=None)[0]
     bends = rows[:, 2:] - straight @ onto
-    grid = np.linspace(knots[0], knots[-1], GRID)
-    curving = np.diff(_natural(grid, knots)[:, 2:], n=2, axis=0) * GRID**1.5
-    varies, bent = bends.T @ bends / len(rows), curving.T @ curving
     # Functions that differ over the reference, the least bent first.
-    size, axes = np.linalg.eigh(varies)
-    kept = size > 1e-9 * size.max()
-    white = axes[:, kept] / np.sqrt(size[kept])
-    how_much, turn = np.linalg.eigh(white.T @ bent @ white)
+    _, size, axes = np.linalg.svd(bends / np.sqrt(len(rows)), full_matrices=False)
+    white = (axes / size[:, None])[size > SMALL * size[0]].T
+    how_much, turn = np.linalg.eigh(white.T @ _bending(knots) @ white)
+    how_much = np.maximum(how_much, SMALL * how_much[-1])
     mixed = white @ turn / np.sqrt(how_much / how_much[0])
     mixing = np.zeros((rows.shape[1], 1 + mixed.shape[1]))
     mixing[:, 0] = slope
     mixing[2:, 1:] = mixed
     mixing[:2, 1:] = -onto @ mixed
     return knots, mixing
+
+
+def _bending(knots: Float64Array) -> Float64Array:
+    """Integrals of products of second derivatives of `_natural` but the first two; these are straight between knots."""
+    inner = (knots - knots[0]) / (knots[-1] - knots[0])
+    ahead = np.maximum(inner[:, None] - inner, 0.0)
+    second = (ahead[:, :-1] - ahead[:, -1:]) / (inner[-1] - inner[:-1])
+    second = second[:, :-1] - second[:, -1:]
+    left, right, wide = second[:-1], second[1:], np.diff(inner)[:, None]
+    bent: Float64Array = (left.T @ (wide * (2 * left + right)) + right.T @ (wide * (left + 2 * right))) / 6
+    return bent
