@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 from scipy.interpolate import CubicSpline
 
-from tests.contexts import CUSTOMERS, EXTRA, GIVEN, fitted, numbers, records
-from tocsin import Detector
+from contexts import CUSTOMERS, EXTRA, GIVEN, Record, numbers, records
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._data.context import basis
 from tocsin._data.context.basis import Surrounding, summed
@@ -20,8 +20,8 @@ from tocsin._data.tables import Values
 from tocsin._experiments.context_laws import CONTEXT_LAWS, WATCHED, as_table, drawn
 
 
-def intake(detector: Detector) -> Contextual:
-    found = detector.intake_
+def intake(rows: list[Record]) -> Contextual:
+    found = learn_given(rows, None, None, GIVEN).intake
     assert isinstance(found, Contextual)
     return found
 
@@ -137,7 +137,7 @@ def test_stretches_are_contiguous_and_groups_stay_whole_where_there_are_enough(e
     assert len(np.unique(folds)) == wanted == FOLDS
     assert (np.diff(folds) >= 0).all()
     if len(edges) > FOLDS:
-        assert all(len(set(folds[a:b].tolist())) == 1 for a, b in zip(edges[:-1], edges[1:], strict=True))
+        assert all(len(set(folds[a:b].tolist())) == 1 for a, b in pairwise(edges))
 
 
 def test_sums_are_the_same_to_the_last_bit_for_a_row_alone() -> None:
@@ -171,17 +171,20 @@ def test_what_is_expected_is_near_the_truth(law: str) -> None:
 
 
 def test_residuals_of_the_reference_are_those_of_rows_to_come() -> None:
-    """Of 400 rows and some 20 functions: in the rows that were learned from, spreads are 3 % too small or more; in
-    stretches left out they are as in new rows, of which 4000 tell their spread to 1.1 %, and 400 to 3.5 %."""
-    detector = fitted()
-    known = intake(detector)
-    place = int(np.flatnonzero(known.owners == known.names.index("x"))[0])
-    learned = detector.reference_[:, place].std()
-    fresh = known.many(records(5, 4000))[:, place]
-    fresh = fresh[~np.isnan(fresh)].std()
-    again = known.many(records(0, 400))[:, place].std()
-    assert learned == pytest.approx(fresh, rel=0.15)
-    assert again < 0.985 * learned
+    """Of 120 rows and some five functions: in rows that were learned from spreads are 4 % smaller than in new ones, and
+    in stretches left out they are as in new rows. Spreads of 12 references of 120 are known to 2 %: five of those."""
+    ratios = []
+    for seed in range(12):
+        learned = learn_given(records(seed, 120), None, None, GIVEN)
+        known = learned.intake
+        assert isinstance(known, Contextual)
+        place = int(np.flatnonzero(known.owners == known.names.index("x"))[0])
+        fresh, again = (known.many(records(own, count))[:, place] for own, count in ((100 + seed, 2000), (seed, 120)))
+        spread = fresh[~np.isnan(fresh)].std()
+        ratios.append((learned.points[:, place].std() / spread, again.std() / spread))
+    left_out, learned_from = np.mean(ratios, axis=0)
+    assert left_out == pytest.approx(1, abs=0.1)
+    assert learned_from < left_out - 0.02
 
 
 def test_a_context_that_means_nothing_is_left_out() -> None:
@@ -201,7 +204,7 @@ def test_a_level_with_few_rows_is_expected_to_be_like_the_others() -> None:
     for row in rows[:3]:
         row["customer"] = "rare"
         row["x"] = 2 * row["load"] + 8
-    known = intake(fitted(rows=rows))
+    known = intake(rows)
     table = known.table([{**rows[0], "load": 0.0, "customer": word} for word in (*CUSTOMERS, "rare")])
     assert table is not None
     expected, spread = known.expectation.of(known.expectation.design.held(table))
@@ -216,7 +219,7 @@ def test_categories_and_gaps_have_expectations_too() -> None:
     for row in rows:
         if rng.random() < 0.4 * (row["load"] > 0):
             row["y"] = None
-    known = intake(fitted(rows=rows))
+    known = intake(rows)
     assert known.names == ("x", "y", "y missing", "kind: blue", "kind: never seen")
     explained = {law.name: law.explained for law in known.expectation.laws}
     assert explained["kind: blue"] > 0.2
@@ -229,7 +232,7 @@ def test_categories_and_gaps_have_expectations_too() -> None:
 
 def test_residuals_have_no_place_for_what_the_context_explains() -> None:
     """Correlations of 4000 residuals with what they were made of: five standard deviations are 0.08."""
-    known, rows = intake(fitted(rows=records(0, 2000))), records(9, 4000)
+    known, rows = intake(records(0, 2000)), records(9, 4000)
     points = known.many(rows)
     seen = ~np.isnan(points[:, 0])
     x = points[seen, int(np.flatnonzero(known.owners == 0)[0])]

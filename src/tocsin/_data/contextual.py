@@ -80,6 +80,11 @@ class Contextual(Tabular):
         return {name: gaps.get(name, True) for name in self.order}
 
     @property
+    def models(self) -> Mapping[str, object]:
+        """Regressors of the user's that say what is expected, by column, as they were fitted."""
+        return self.expectation.models
+
+    @property
     def width_beside(self) -> int:
         """Numbers that are told beside a point."""
         return 2 * len(self.expectation.laws) + len(self.given)
@@ -134,7 +139,12 @@ class Contextual(Tabular):
 
 
 def learn_given(
-    reference: object, groups: object, kinds: Mapping[str, Kind] | None, given: Sequence[object]
+    reference: object,
+    groups: object,
+    kinds: Mapping[str, Kind] | None,
+    given: Sequence[object],
+    model: object = None,
+    seed: int = 0,
 ) -> Learned:
     """How to take in observations like these, given some of their columns, and the reference taken in.
 
@@ -170,7 +180,7 @@ def learn_given(
     edges = validation.group_edges(labels[rows], len(rows))
     kept = kept[rows]
     design = Design.learn(around, len(kept))
-    expectation, residuals = learn_expectation(kept, design, edges, dict(kinds or {}))
+    expectation, residuals = learn_expectation(kept, design, edges, dict(kinds or {}), model, seed)
     columns = Columns(tuple(Column.learn(name, values, "number") for name, values in residuals))
     return Learned(Contextual(columns, expectation, kept.names, ignored), columns.encode(residuals), rows, edges)
 

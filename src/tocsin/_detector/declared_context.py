@@ -53,6 +53,8 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "scale": SCALE,
         "typical": SCALE,
         "explained": Number(),
+        "probes": Array("f8", (None, None)),
+        "answers": Array("f8", (None,)),
     },
     Expectation: {
         "design": Of((Design,)),
@@ -94,6 +96,7 @@ def _law(law: Law, at: str) -> None:
     must(len(law.weights) == p, f"{at}.weights", len(law.weights), f"{p}, one for each function")
     must(law.half.shape == (p, p), f"{at}.half", law.half.shape, f"{p} times {p}")
     must(len(law.spread_weights) == len(law.spread_places), at, len(law.spread_weights), "one for each function")
+    must(len(law.probes) == len(law.answers), f"{at}.answers", len(law.answers), "one for each row")
     must(law.low <= law.high, at, (law.low, law.high), "from a number to one that is no smaller")
 
 

@@ -186,6 +186,13 @@ class Detector(Watcher[Calibration]):
     kinds
         For tables, the kind of each column that is not what it seems, by name: 'number', 'category', 'time' (of day and
         week), 'elapsed' (a time as a number), 'text', 'ignore', 'auto'. The name '*' stands for all other columns.
+    given
+        Columns of the context, by name (of an array, by place): the hour, the load, the kind of customer. The others
+        are watched relative to what these let expect, and a change of the context alone does not ring. A column of
+        times gives hour, weekday and season. Observations whose context the reference lacks are left out, and told.
+    context_model
+        A scikit-learn regressor that says where columns of numbers are expected given the context, or one for each, by
+        name. Default: shrunken levels of categories, smooth functions of numbers and times, and of pairs of these.
     preprocess
         What makes rows of numbers of observations: any function of a batch, a scikit-learn transformer, a PyTorch
         module, the path of an ONNX file, or one of `tocsin.representations`.
@@ -226,7 +233,7 @@ class Detector(Watcher[Calibration]):
     True
     """
 
-    _apart = ("statistic", "preprocess")
+    _apart = ("statistic", "preprocess", "context_model")
     _rests_on = Calibration
     _watching: list[Statistic]
     """The statistics in use: those given, or what the fit has chosen."""
@@ -245,6 +252,7 @@ class Detector(Watcher[Calibration]):
         interval: bool = True,
         kinds: Mapping[str, Kind] | None = None,
         given: Sequence[str | int] | None = None,
+        context_model: object = None,
         preprocess: object = None,
         preprocess_share: float = 0.25,
         mode: Mode = "steady",
@@ -264,6 +272,7 @@ class Detector(Watcher[Calibration]):
         self.interval = interval
         self.kinds = kinds
         self.given = given
+        self.context_model = context_model
         self.preprocess = preprocess
         self.preprocess_share = preprocess_share
         self.mode = mode
@@ -315,7 +324,7 @@ class Detector(Watcher[Calibration]):
         with joined(cluster, functions) as executor:
             learned = learned_from(
                 reference, groups, self.kinds, statistics, self.preprocess, self.preprocess_share, seed, progress,
-                self.given,
+                self.given, self.context_model,
             )  # fmt: skip
             windows = windows_for(self.window, len(learned.points), self.ert)
             fit = Fit(
@@ -457,6 +466,7 @@ class Detector(Watcher[Calibration]):
         statistic: Statistic | Sequence[Statistic] | None = None,
         preprocess: object = None,
         *,
+        context_model: object = None,
         backend: compute.Backend | None = None,
         device: str | None = None,
     ) -> Self:
@@ -466,12 +476,14 @@ class Detector(Watcher[Calibration]):
             The statistic that it was made with, if that holds a function of your own: no file can hold those.
         preprocess
             The same for a `preprocess` that no file can hold: the object as it was fitted (`intake_.representation`).
+        context_model
+            The regressors that it was made with, fitted, by column (`intake_.models`).
         backend, device
             To go on with another backend than it was made with, or on another device.
         """
         place = {"backend": backend, "device": device}
         given = {name: value for name, value in place.items() if value is not None}
-        return from_content(cls, storage.read(path, cls.__name__), path, statistic, preprocess, **given)
+        return from_content(cls, storage.read(path, cls.__name__), path, statistic, preprocess, context_model, **given)
 
     def _go_on(self, content: storage.Content, path: str | os.PathLike[str]) -> None:
         found = content.part("names", Many(text))
@@ -489,6 +501,11 @@ class Detector(Watcher[Calibration]):
             intake = Represented.by(restore(fitted.intake.parts, self.preprocess))
             self.preprocess = intake.representation
             self._deploy(replace(fitted, intake=intake), self._run)
+        elif isinstance(fitted.intake, Contextual):
+            expectation = fitted.intake.expectation.again(self.context_model)
+            self._deploy(replace(fitted, intake=replace(fitted.intake, expectation=expectation)), self._run)
+        elif self.context_model is not None:
+            raise InputError(f"{path} was made without a context; leave context_model out.")
         elif self.preprocess is not None:
             raise InputError(f"{path} was made without a preprocess step; leave it out.")
 
@@ -513,12 +530,14 @@ def from_content(
     path: str | os.PathLike[str],
     statistic: Statistic | Sequence[Statistic] | None = None,
     preprocess: object = None,
+    context_model: object = None,
     **place: object,
 ) -> D:
     """The detector that a file holds, by itself or within a bank; place: where to compute, if not as before."""
     options = content.part("options", options_rule(kind))
     with content.explained():
-        detector = kind(**options, statistic=statistic or content["statistic"], preprocess=preprocess)
+        apart = {"preprocess": preprocess, "context_model": context_model}
+        detector = kind(**options, statistic=statistic or content["statistic"], **apart)
         options_given(detector.get_params())
     if place:
         detector.set_params(**place)

@@ -71,6 +71,7 @@ def learned_from(
     seed: int,
     progress: bool | None,
     given: Sequence[str | int] | None = None,
+    model: object = None,
 ) -> Learned:
     """Reference points, and how observations become points from now on."""
     if given is not None:
@@ -84,7 +85,9 @@ def learned_from(
                 Option("given"), ": what is watched is rows of numbers then, and the statistic is a function of yours "
                 "that takes observations as they are. Leave one of the two out.",
             )  # fmt: skip
-        return learn_given(reference, groups, kinds, given)
+        return learn_given(reference, groups, kinds, given, model, seed)
+    if model is not None:
+        raise InputError(Option("context_model"), " needs to know the context: name its columns by ", Option("given"), ".")
     if preprocess is None:
         objects_allowed = all(statistic.takes_objects for statistic in statistics)
         return learn(reference, groups, kinds, objects_allowed=objects_allowed)

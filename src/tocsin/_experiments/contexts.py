@@ -6,8 +6,8 @@ given it has not. Then a column is shifted by half of its unconditional spread: 
 the column alone, at thresholds that are moved along the detector's own curve of rarities until both ring as often in
 the quiet stream.
 
-Recorded (context_sets.py): each set has a context that people would name. Alarms in what follows a reference, and delays
-of the same shift in the stream's own rows, at the detectors' own thresholds.
+Recorded (context_sets.py): each set has a context that people would name. Alarms in what follows a reference, and
+delays of the same shift in the stream's own rows, at the detectors' own thresholds.
 """
 
 from __future__ import annotations

@@ -36,8 +36,8 @@ def draw(tables: Tables, _folder: Path) -> str:
             "in streams whose context is as in the reference; aimed at with a context: "
             f"{LOWEST:g} to {HIGHEST:g}. 'Moved' is the same where the context has moved on by a spread and the law "
             f"given it has not, and 'within' the part of references in which that was at most {OFTEN:g}; aimed at: "
-            f"{SHARE:.0%}. Delays are medians, in rows, of a shift of half the unconditional spread, at thresholds moved "
-            f"until both ring as often as promised in the quiet stream; aimed at: {SOONER:g} times sooner, and where "
+            f"{SHARE:.0%}. Delays are medians, in rows, of a shift of half the unconditional spread, at thresholds "
+            f"moved until both ring as often as promised in the quiet stream; aimed at: {SOONER:g} times sooner, and where "
             f"the context means nothing at most {COST:g} times as late. What misses an aim comes first.\n",
             _simulated(simulated),
             "## Recorded streams\n",
@@ -80,7 +80,8 @@ def _line(own: Table) -> tuple[int, str]:
         missed.append("delay")
     row, (first, second) = own[0], delays
     return len(missed), (
-        f"| {row['law']} | {row['memory']} | {int(row['reference']):,} | {' | '.join(map(number, rates))} | {within:.0%} "
+        f"| {row['law']} | {row['memory']} | {int(row['reference']):,} | {' | '.join(map(number, rates))} "
+        f"| {within:.0%} "
         f"| {_rows(first)} | {_rows(second)} | {number(sooner) if np.isfinite(sooner) else '-'} "
         f"| {', '.join(missed)} |"
     )
@@ -116,7 +117,8 @@ def _recorded(rows: Table) -> str:
         unseen = column(own, "unseen").sum() / (column(own, "unseen") + column(own, "with_rows")).sum()
         found = [f"{np.isfinite(_delays(own, method)).mean():.0%}" for method in ("with", "without")]
         lines.append(
-            f"| {name} | {own[0]['given']} | {len(own)} | {number(ratio(own, 'with'))} | {number(ratio(own, 'without'))} "
+            f"| {name} | {own[0]['given']} | {len(own)} "
+            f"| {number(ratio(own, 'with'))} | {number(ratio(own, 'without'))} "
             f"| {unseen:.0%} | {_rows(median(own, 'with'))} | {_rows(median(own, 'without'))} | {' | '.join(found)} |"
         )
     return "\n".join([*lines, ""])

@@ -67,7 +67,7 @@ class Deviations:
             return own
         expected, mean = self.expected(k), float(off.mean())
         found = None if expected is None else (float((expected[there] + off).mean()), float(expected[there].mean()))
-        return own._replace(before=_usual(law), after=_told(law, mean, found))
+        return Words(own.name, _usual(law), _told(law, mean, found), own.numeric)
 
     def sentences(self, moved: tuple[Moved, ...], places: list[int]) -> tuple[str, ...]:
         """Of columns that changed, how the clearest of these rows shows it."""

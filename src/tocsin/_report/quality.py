@@ -1,4 +1,7 @@
-"""The quality of a stream's data beside the reference's, column by column, gathered while the stream is read."""
+"""The quality of a stream's data beside the reference's, column by column, gathered while the stream is read.
+
+A long file, since what is known of a column, what is seen of it and what is said of that stand beside each other.
+"""
 
 from __future__ import annotations
 

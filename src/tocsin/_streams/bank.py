@@ -278,10 +278,17 @@ class DetectorBank:
         storage.write(path, {**content_of(self.detector), "kind": type(self).__name__, "bank": bank})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], preprocess: object = None, **place: object) -> Self:
-        """Read a bank; it goes on where it was saved. preprocess, backend, device: as in `Detector.load`."""
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        preprocess: object = None,
+        *,
+        context_model: object = None,
+        **place: object,
+    ) -> Self:
+        """Read a bank; it goes on where it was saved. The others: as in `Detector.load`."""
         content = storage.read(path, cls.__name__)
-        detector = from_content(Detector, content, path, None, preprocess, **place)
+        detector = from_content(Detector, content, path, None, preprocess, context_model, **place)
         with content.explained():
             live, sizes = shared_by(fitted_of(detector)), sizes_of(content["fitted"], "fitted")
             saved = content.part("bank", partial(check_bank, sizes=sizes, live=live))

@@ -7,8 +7,8 @@ known of an expectation counts into the spread, and is more where the reference 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from tocsin._data.context import laws
 from tocsin._data.context.basis import summed
 from tocsin._data.context.design import Design
 from tocsin._data.context.laws import FINE, LEAST_SHARE, Law
+from tocsin._data.context.regressors import PROBES, Regressor, answers_of, left_out, must_answer, rows_of
 from tocsin._data.context.ridge import Functions
 from tocsin._data.tables import Kind, Table, Values, kind_given, values_of
 from tocsin._data.tables.column import NUMERIC, Column
@@ -38,6 +39,9 @@ SELDOM = 5
 NEVER_SEEN = "never seen"
 
 ROWS_AT_ONCE = 1024
+
+GRAIN = 2.0**24
+"""Parts of a spread that answers of a regressor are rounded to: their last bits depend on how many are asked at once."""
 
 
 class Relative(NamedTuple):
@@ -62,6 +66,26 @@ class Expectation:
     design: Design
     watched: tuple[Column, ...]
     laws: tuple[Law, ...]
+
+    def by(self, models: Mapping[str, Regressor]) -> Expectation:
+        """The same, by regressors of the user's for some columns."""
+        expectation = replace(self)
+        expectation.__dict__["models"] = dict(models)
+        return expectation
+
+    def again(self, given: object) -> Expectation:
+        """The same as a file has it, with the regressors that it was made with, if there were any."""
+        foreign = [law for law in self.laws if law.is_foreign]
+        if not foreign and given is not None:
+            raise InputError(Option("context_model"), " was given, and the file's detector has none; leave it out.")
+        return self.by(
+            {law.column: must_answer(given, law.column, law.probes, law.answers, law.typical) for law in foreign}
+        )
+
+    @cached_property
+    def models(self) -> dict[str, Regressor]:
+        """Regressors of the user's, by column."""
+        return {}
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -96,6 +120,8 @@ class Expectation:
         return np.concatenate(first), np.concatenate(second)
 
     def _of(self, context: Table) -> tuple[Float64Array, Float64Array]:
+        if not len(context):
+            return np.zeros((0, len(self.laws))), np.zeros((0, len(self.laws)))
         functions = self.design.rows(context, self._pairs)
         expected, logarithms = (summed(functions, matrix) for matrix in self.matrices)
         spread = np.empty_like(expected)
@@ -106,6 +132,10 @@ class Expectation:
                 share = np.clip(expected[:, k], LEAST_SHARE, 1 - LEAST_SHARE)
                 own = np.sqrt(share * (1 - share)) / law.scale
             unsure = ((functions[:, law.places] @ law.half) ** 2).sum(1)
+            if law.is_foreign:
+                grain = law.typical / GRAIN
+                told = answers_of(self.models[law.column], rows_of(self.design, context), law.column)
+                expected[:, k] = np.round(told / grain) * grain
             spread[:, k] = law.scale * np.sqrt(own**2 + np.round(unsure * FINE) / FINE)
         return expected, spread
 
@@ -172,12 +202,17 @@ def folds_of(edges: Int64Array) -> Int64Array:
     return np.arange(count) * FOLDS // count
 
 
-def learn(table: Table, design: Design, edges: Int64Array, kinds: dict[str, Kind] | None) -> tuple[Expectation, Table]:
+def learn(
+    table: Table, design: Design, edges: Int64Array, kinds: dict[str, Kind] | None, model: object = None, seed: int = 0
+) -> tuple[Expectation, Table]:
     """From a reference whose contexts are all known: what is expected, and the reference relative to it.
 
     table: with the columns of the context, and those that are watched.
+    model: a regressor of the user's that says what is expected of numbers, or one for each column.
     """
     context = design.held(table)
+    rows = None if model is None else rows_of(design, context)
+    models = dict[str, Regressor]()
     functions = Functions(design.rows(context), folds_of(edges), design.places, design.first_pair - 1)
     names = [name for name in table.names if name not in context.columns]
     watched, found = [], list[laws.Learned]()
@@ -187,8 +222,15 @@ def learn(table: Table, design: Design, edges: Int64Array, kinds: dict[str, Kind
         watched.append(own)
         for what, level in _followed(own, values):
             numbers = _number(what, level, values)
-            found.append(laws.learn(name, what, level, numbers, functions))
-    expectation = Expectation(design, tuple(watched), tuple(each.law for each in found))
+            if rows is None or what != "value":
+                found.append(laws.learn(name, what, level, numbers, functions))
+                continue
+            models[name], foretold = left_out(model, name, rows, numbers, functions.folds, seed)
+            own_law = laws.learn(name, what, level, numbers, functions, foretold)
+            probes = rows[np.linspace(0, len(rows) - 1, PROBES).astype(np.int64)]
+            law = replace(own_law.law, probes=probes, answers=answers_of(models[name], probes, name))
+            found.append(own_law._replace(law=law))
+    expectation = Expectation(design, tuple(watched), tuple(each.law for each in found)).by(models)
     residuals = Table({each.law.name: Values.of_numbers(each.residuals) for each in found} | expectation._news(table))
     return expectation, _filled(residuals, expectation.laws)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -42,6 +42,7 @@ class Law:
     spread_places, spread_weights: of those whose sum is the logarithm of the spread.
     low, high: between which that lies in the reference.  scale: what spreads are multiplied by.
     typical: spread, over the reference.  explained: part of the variance, in stretches left out.
+    probes, answers: where a regressor of the user's says what is expected: rows, and what it said of them.
     """
 
     column: str
@@ -57,6 +58,13 @@ class Law:
     scale: float
     typical: float
     explained: float
+    probes: Float64Array = field(default_factory=lambda: np.zeros((0, 0)))
+    answers: Float64Array = field(default_factory=lambda: np.zeros(0))
+
+    @property
+    def is_foreign(self) -> bool:
+        """Whether a regressor of the user's says what is expected."""
+        return len(self.answers) > 0
 
     @property
     def name(self) -> str:
@@ -77,15 +85,22 @@ def learn(
     level: str,
     values: Float64Array,
     functions: Functions,
+    foretold: Float64Array | None = None,
 ) -> Learned:
-    """From the reference. Values may be missing (NaN), and residuals are then."""
+    """From the reference. Values may be missing (NaN), and residuals are then.
+
+    foretold: what a regressor of the user's expects of each row, as it knows the other stretches.
+    """
     there = np.flatnonzero(~np.isnan(values))
     functions, own = functions.some(there), values[there]
     centre, unit = _middle(own)
     moderate = (own - centre) / unit
     if what == "value":
         moderate = np.clip(moderate, -FARTHEST, FARTHEST)
-    chosen, equal = Ridge(functions, moderate).choose(), np.zeros(len(own))
+    if foretold is not None:
+        told = (foretold[there] - centre) / unit
+        return _of_a_regressor(column, (own - centre) / unit, told, unit, functions, there, len(values))
+    chosen = Ridge(functions, moderate).choose()
     explained = chosen.explained
     expected, unsure = _left_out(chosen, functions)
     if what == "value":
@@ -115,6 +130,31 @@ def learn(
         column, what, level, places, weights, half, spread.places, spread.weights,
         float(logarithms.min()), float(logarithms.max()), float(scale * unit),
         float(np.median(np.exp(logarithms)) * scale * unit), explained,
+    )  # fmt: skip
+    return Learned(law, residuals)
+
+
+def _of_a_regressor(
+    column: str,
+    values: Float64Array,
+    expected: Float64Array,
+    unit: float,
+    functions: Functions,
+    there: Int64Array,
+    count: int,
+) -> Learned:
+    """The same for a column whose place a regressor of the user's foretells; in units."""
+    error = values - expected
+    spread = _spread(error, functions, [False] * (len(functions.terms) - 1))
+    relative = error / np.exp(spread.logarithms)
+    scale, residuals, nothing = _scale(relative), np.full(count, np.nan), np.zeros(0, np.int64)
+    residuals[there] = relative / scale
+    logarithms = spread.logarithms
+    law = Law(
+        column, "value", "", nothing, np.zeros(0), np.zeros((0, 0)), spread.places, spread.weights,
+        float(logarithms.min()), float(logarithms.max()), float(scale * unit),
+        float(np.median(np.exp(logarithms)) * scale * unit),
+        float(1 - np.mean(np.minimum(error**2, FARTHEST**2)) / max(np.mean(np.minimum(values**2, FARTHEST**2)), 1e-300)),
     )  # fmt: skip
     return Learned(law, residuals)
 
