@@ -5,6 +5,8 @@ from tocsin._calibration.tail import RateCurve, Tail
 from tocsin._calibration.uncertainty import Errors
 from tocsin._common.errors import Option
 from tocsin._compare.result import ComparisonFacts, DifferingColumn
+from tocsin._data.context import Expectation, Law
+from tocsin._data.contextual import Contextual
 from tocsin._data.intake import Intake, Objects, Represented, Rows, Tabular
 from tocsin._data.tables import Column, Columns, Table, Values
 from tocsin._explain.result import Began, Example, ExplanationFacts, Moved
@@ -16,11 +18,14 @@ __all__ = [
     "Column",
     "Columns",
     "ComparisonFacts",
+    "Contextual",
     "DifferingColumn",
     "Errors",
     "Example",
+    "Expectation",
     "ExplanationFacts",
     "Intake",
+    "Law",
     "Moved",
     "Objects",
     "Option",
