@@ -42,7 +42,7 @@ STRANGE = [3, 4, 10, 11]
 
 def fitted(seed: int = 1, rows: list[Record] | None = None, **options: Any) -> Detector:
     """To 400 rows, or to these."""
-    own = {"ert": 200, "given": GIVEN, "window": 10, "interval": False, "seed": seed} | options
+    own: dict[str, Any] = {"ert": 200, "given": GIVEN, "window": 10, "interval": False, "seed": seed} | options
     return Detector(**own).fit(records(0, 400) if rows is None else rows)
 
 

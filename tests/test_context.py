@@ -83,7 +83,8 @@ def test_what_the_reference_has_the_like_of() -> None:
 def oracle(rows: Float64Array, wanted: Float64Array, shrinkage: Float64Array) -> Float64Array:
     """Ridge regression as ordinary least squares with a row more for each function."""
     more = np.vstack([rows, np.diag(np.sqrt(shrinkage))])
-    return np.linalg.lstsq(more, np.concatenate([wanted, np.zeros(len(shrinkage))]), rcond=None)[0]
+    found: Float64Array = np.linalg.lstsq(more, np.concatenate([wanted, np.zeros(len(shrinkage))]), rcond=None)[0]
+    return found
 
 
 def problem() -> tuple[Functions, Float64Array]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,9 @@ import pytest
 from typer.testing import CliRunner
 
 from contexts import GIVEN, STRANGE, Record, fitted, numbers, records, strange
-from tocsin import MMD, Custom, Detector, DetectorBank, Fleet, Views
+from tocsin import MMD, Custom, Detector, DetectorBank, Fleet, Independent, Views
 from tocsin._cli import app
-from tocsin._common.errors import InputError, StorageError
+from tocsin._common.errors import InputError, ReferenceWarning, StorageError
 from tocsin._data.contextual import Contextual, learn_given
 from tocsin._detector import storage
 from tocsin._state.outcomes import Outcome, Outcomes
@@ -140,7 +141,7 @@ def test_a_bank_is_as_many_detectors(detector: Detector, tmp_path: Path) -> None
     rows = [stream(seed=seed) for seed in (11, 12, 13)]
     rows[1] = records(14, 120)
     seen = [bank.update([own[t] for own in rows]) for t in range(60)]
-    assert [np.flatnonzero(step.unseen).tolist() for step in seen[3:5]] == [[0, 2], [0, 2]]
+    assert [[own.unseen for own in step] for step in seen[3:5]] == [[True, False, True]] * 2
     assert bank.unseen.tolist() == [4, 0, 4]
     assert bank.time.tolist()[1] == seen[-1].time[1]
     bank.save(tmp_path / "bank.tocsin")
@@ -252,8 +253,9 @@ def test_references_that_cannot_be_judged_by_their_context(
     for name, values in change.items():
         for row, value in zip(rows, values, strict=True):
             row[name] = value
+    own: dict[str, Any] = {"ert": 200, "given": GIVEN} | options
     with pytest.raises(InputError, match=said):
-        Detector(**({"ert": 200, "given": GIVEN} | options)).fit(rows)
+        Detector(**own).fit(rows)
 
 
 def test_columns_of_arrays_are_given_by_their_places() -> None:
@@ -412,3 +414,27 @@ def test_onsets_count_observations_that_were_left_out(tmp_path: Path) -> None:
     alarm = json.loads(output.splitlines()[0])
     assert alarm["row"] > 120
     assert alarm["explanation"]["began"]["time"] == pytest.approx(121, abs=8)
+
+
+# When rows came
+
+
+def hourly(seed: int, days: int, season: float) -> list[Record]:
+    rng = np.random.default_rng(seed)
+    hours = np.arange(24 * days)
+    values = season * np.sin(hours * np.pi / 12) + rng.normal(size=len(hours))
+    start = np.datetime64("2024-03-04T00:00")
+    return [{"time": str(start + int(hour)), "x": x} for hour, x in zip(hours * 60, values, strict=True)]
+
+
+def test_the_time_is_taken_for_a_context_where_it_helps() -> None:
+    options: dict[str, Any] = {"ert": 200, "given": "auto", "statistic": MMD(), "window": 10, "interval": False}
+    with pytest.warns(ReferenceWarning, match="foretells 6.% of the variance of x"):
+        detector = Detector(**options).fit(hourly(0, 20, 2.0))
+    assert isinstance(detector.intake_, Contextual)
+    assert detector.intake_.given == ("time",)
+    for rows in (hourly(0, 20, 0.0), hourly(0, 3, 2.0), records(0, 200)):  # no season, too short, no times
+        plain = Detector(**{**options, "sampler": Independent()})
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ReferenceWarning)
+            assert not isinstance(plain.fit(rows).intake_, Contextual)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import contexts
 import numpy as np
 import pytest
 
+import contexts
 from tocsin import MMD, Detector, Independent, InputError, MissingExtraError, NotFittedError, StorageError, Views
 from tocsin._streams.fleet import Fleet, FleetAlarm
 

@@ -20,6 +20,7 @@ from tocsin._compute.arrays import Array
 from tocsin._data import validation
 from tocsin._data.tables import OTHERS, Kind, Table
 from tocsin._detector.detector import Detector
+from tocsin._detector.options import BY_ITSELF
 from tocsin._samplers import Blocks, Independent, Sampler
 from tocsin._state import Start
 from tocsin._statistics import LSDD, MMD, Landmarks, MeanShift, Views
@@ -77,7 +78,8 @@ Kinds = typer.Option(
 Given = typer.Option(
     metavar="COLUMN,...",
     help="Columns that say what is normal: the hour, the load, the kind of customer. The others are watched relative "
-    "to what these let expect; they themselves are not watched. A column of times gives hour, weekday and season.",
+    "to what these let expect; they themselves are not watched. A column of times gives hour, weekday and season. "
+    "'auto': such a column, if there is one and it helps.",
 )
 Guarantee = typer.Option(
     metavar="P", help="Raise thresholds so that the true run time is --ert or more with this probability, such as 0.9."
@@ -161,7 +163,7 @@ def command(
         guarantee=guarantee,
         interval=interval,
         kinds=kinds_of(common.names(columns), kinds),
-        given=common.names(given),
+        given=BY_ITSELF if given == BY_ITSELF else common.names(given),
         mode=mode,
         start=start,
         error=_precision(error),
@@ -170,7 +172,7 @@ def command(
         backend=backend,
         device=device,
     )
-    table, labels = _read(reference, common.names(columns), groups, common.names(given))
+    table, labels = _read(reference, common.names(columns), groups, None if given == BY_ITSELF else common.names(given))
     if ert is None:
         chosen = choosing.choose(detector, table, labels, workers, asks=not as_json)
         detector.set_params(ert=chosen)

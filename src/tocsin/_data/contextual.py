@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,11 +10,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tocsin._common.errors import InputError, Option
+from tocsin._common.errors import InputError, Option, ReferenceWarning
 from tocsin._common.wording import counted, listed
 from tocsin._compute.arrays import BoolArray, Float64Array
 from tocsin._data import validation
 from tocsin._data.context import Design, Expectation, Surrounding
+from tocsin._data.context.basis import DAY, TURNS
 from tocsin._data.context.expectation import FEWEST_ROWS
 from tocsin._data.context.expectation import learn as learn_expectation
 from tocsin._data.intake import Learned, Tabular
@@ -39,6 +41,9 @@ from tocsin._data.tables.table import Holds
 
 MOST_UNKNOWN = 0.5
 """The part of a reference that may lack its context."""
+
+WORTH = 0.1
+"""Part of a column's variance, in stretches left out, from which on the time is taken for a context by itself."""
 
 
 class Taken(NamedTuple):
@@ -183,6 +188,38 @@ def learn_given(
     expectation, residuals = learn_expectation(kept, design, edges, dict(kinds or {}), model, seed)
     columns = Columns(tuple(Column.learn(name, values, "number") for name, values in residuals))
     return Learned(Contextual(columns, expectation, kept.names, ignored), columns.encode(residuals), rows, edges)
+
+
+def learn_with_time(
+    reference: object, groups: object, kinds: Mapping[str, Kind] | None, model: object = None, seed: int = 0
+) -> Learned | None:
+    """The same given when rows came, where the reference has that, and where it helps; None else."""
+    table = as_table(reference, ignored_by(kinds))
+    for name, own in table or ():
+        values = with_times(own, kind_given(kinds, name))
+        if kind_given(kinds, name) != "auto" or not is_clock(values):
+            continue
+        if len(table or ()) < FEWEST_ROWS or np.ptp(values.data[~values.missing]) < TURNS * DAY:
+            continue
+        try:
+            learned = learn_given(reference, groups, kinds, [name], model, seed)
+        except InputError:
+            continue  # columns that no context can be given for, or none besides
+        assert isinstance(learned.intake, Contextual)
+        most = max(learned.intake.expectation.laws, key=lambda law: law.explained)
+        if most.explained >= WORTH:
+            told = ReferenceWarning(
+                f"When rows came ({name!r}) foretells {most.explained:.0%} of the variance of {most.name} in stretches "
+                "left out, so columns are watched relative to what the time lets expect. To watch them as they are, "
+                "give ",
+                Option("given", None),
+                "; to choose this yourself, ",
+                Option("given", [name]),
+                ".",
+            )
+            warnings.warn(told, stacklevel=5)
+            return learned
+    return None
 
 
 def _names(given: Sequence[object], table: Table) -> tuple[str, ...]:

@@ -28,7 +28,7 @@ from tocsin._detector import storage
 from tocsin._detector.base import DetectorBase, now, options_rule, taken_in
 from tocsin._detector.checking import parts_rule
 from tocsin._detector.fitting import Fit
-from tocsin._detector.options import learned_from, options_given, statistics_given, windows_for
+from tocsin._detector.options import Given, learned_from, options_given, statistics_given, windows_for
 from tocsin._detector.schema import Many, Of, Rule, text
 from tocsin._detector.sizes import Sizes
 from tocsin._detector.starting import places_of, warm_run
@@ -190,6 +190,7 @@ class Detector(Watcher[Calibration]):
         Columns of the context, by name (of an array, by place): the hour, the load, the kind of customer. The others
         are watched relative to what these let expect, and a change of the context alone does not ring. A column of
         times gives hour, weekday and season. Observations whose context the reference lacks are left out, and told.
+        'auto': the column that says when rows came, if there is one, and if that helps.
     context_model
         A scikit-learn regressor that says where columns of numbers are expected given the context, or one for each, by
         name. Default: shrunken levels of categories, smooth functions of numbers and times, and of pairs of these.
@@ -251,7 +252,7 @@ class Detector(Watcher[Calibration]):
         guarantee: float | None = None,
         interval: bool = True,
         kinds: Mapping[str, Kind] | None = None,
-        given: Sequence[str | int] | None = None,
+        given: Given = None,
         context_model: object = None,
         preprocess: object = None,
         preprocess_share: float = 0.25,
@@ -536,8 +537,8 @@ def from_content(
     """The detector that a file holds, by itself or within a bank; place: where to compute, if not as before."""
     options = content.part("options", options_rule(kind))
     with content.explained():
-        apart = {"preprocess": preprocess, "context_model": context_model}
-        detector = kind(**options, statistic=statistic or content["statistic"], **apart)
+        own = statistic or content["statistic"]
+        detector = kind(**options, statistic=own, preprocess=preprocess, context_model=context_model)
         options_given(detector.get_params())
     if place:
         detector.set_params(**place)

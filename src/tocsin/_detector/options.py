@@ -4,19 +4,24 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 from tocsin import _compute as compute
 from tocsin._calibration.plan import Mode
 from tocsin._common.checks import one_of
 from tocsin._common.errors import InputError, Option, ReferenceWarning
 from tocsin._data import validation
-from tocsin._data.contextual import learn_given
+from tocsin._data.contextual import learn_given, learn_with_time
 from tocsin._data.intake import Learned, learn, learn_represented
 from tocsin._data.tables import Kind, ignored_by
 from tocsin._state import Start
 from tocsin._statistics.base import Statistic
 from tocsin._statistics.mmd import MMD
+
+Given = Sequence[str | int] | Literal["auto"] | None
+"""Columns of the context."""
+
+BY_ITSELF = "auto"
 
 
 def statistics_given(statistic: object) -> list[Statistic]:
@@ -54,7 +59,7 @@ def options_given(options: Mapping[str, Any]) -> None:
     ignored_by(options["kinds"])
     for name, kind in (options["kinds"] or {}).items():
         one_of(Option("kinds", {name: kind}), kind, get_args(Kind))
-    for name in options["given"] or ():
+    for name in () if options["given"] in (None, BY_ITSELF) else options["given"]:
         if isinstance(name, bool) or not isinstance(name, str | int):
             raise InputError(Option("given", options["given"]), " must be names of columns.")
     if options["device"] is not None and not isinstance(options["device"], str):
@@ -70,10 +75,16 @@ def learned_from(
     share: object,
     seed: int,
     progress: bool | None,
-    given: Sequence[str | int] | None = None,
+    given: Given = None,
     model: object = None,
 ) -> Learned:
     """Reference points, and how observations become points from now on."""
+    if given == BY_ITSELF:
+        plain = preprocess is None and not all(statistic.takes_objects for statistic in statistics)
+        found = learn_with_time(reference, groups, kinds, model, seed) if plain else None
+        if found is not None:
+            return found
+        given = model = None
     if given is not None:
         if preprocess is not None:
             raise InputError(
@@ -87,7 +98,9 @@ def learned_from(
             )  # fmt: skip
         return learn_given(reference, groups, kinds, given, model, seed)
     if model is not None:
-        raise InputError(Option("context_model"), " needs to know the context: name its columns by ", Option("given"), ".")
+        raise InputError(
+            Option("context_model"), " needs to know the context: name its columns by ", Option("given"), "."
+        )
     if preprocess is None:
         objects_allowed = all(statistic.takes_objects for statistic in statistics)
         return learn(reference, groups, kinds, objects_allowed=objects_allowed)

@@ -37,8 +37,8 @@ def draw(tables: Tables, _folder: Path) -> str:
             f"{LOWEST:g} to {HIGHEST:g}. 'Moved' is the same where the context has moved on by a spread and the law "
             f"given it has not, and 'within' the part of references in which that was at most {OFTEN:g}; aimed at: "
             f"{SHARE:.0%}. Delays are medians, in rows, of a shift of half the unconditional spread, at thresholds "
-            f"moved until both ring as often as promised in the quiet stream; aimed at: {SOONER:g} times sooner, and where "
-            f"the context means nothing at most {COST:g} times as late. What misses an aim comes first.\n",
+            f"moved until both ring as often as promised in the quiet stream; aimed at: {SOONER:g} times sooner, and "
+            f"where the context means nothing at most {COST:g} times as late. What misses an aim comes first.\n",
             _simulated(simulated),
             "## Recorded streams\n",
             "Alarms for every one promised in what follows a reference, and the median delay of the same shift in the "

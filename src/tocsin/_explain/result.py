@@ -306,7 +306,9 @@ class Explanation:
         return lines
 
     def _values(self, example: Example) -> str:
-        order = [column.name for column in self.columns if column.name in example.values][:MOST_VALUES]
+        known = [column.name for column in self.columns]
+        order = [name for name in known if name in example.values]
+        order = [*order, *(name for name in example.values if name not in known)][:MOST_VALUES]
         shown = ", ".join(f"{called(name)} {shortened(example.values[name], SHOWN)}" for name in order)
         return f": {shown}{', ...' if len(example.values) > len(order) else ''}" if shown else ""
 

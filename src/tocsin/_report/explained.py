@@ -128,7 +128,8 @@ def _example_table(word: str, examples: tuple[Example, ...], order: list[str]) -
     kept = list(dict.fromkeys(name for example in examples for name in example.kept))
     timed = ["Time"] if any(example.when for example in examples) else []
     named = {name for example in examples for name in example.values}
-    names = [name for name in order if name in named][:MOST_VALUES]
+    others = dict.fromkeys(name for example in examples for name in example.values if name not in order)
+    names = [*(name for name in order if name in named), *others][:MOST_VALUES]
     left = len(named) - len(names)
     rows: list[list[object]] = [
         [

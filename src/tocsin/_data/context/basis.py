@@ -175,8 +175,8 @@ def _is_category(there: Values, kind: Kind) -> bool:
 def _turns(seconds: Float64Array, cycle: str) -> Float64Array:
     """Functions of the place in a cycle; days of the week are a level each."""
     if cycle == "week":
-        day = np.floor((seconds - FIRST_MONDAY) % WEEK / DAY)
-        return (day[:, None] == np.arange(7)).astype(np.float64)
+        day: Float64Array = np.floor((seconds - FIRST_MONDAY) % WEEK / DAY)
+        return np.asarray(day[:, None] == np.arange(7), np.float64)
     angle = seconds % CYCLES[cycle] * (2 * np.pi / CYCLES[cycle])
     pairs = [(np.cos(k * angle), np.sin(k * angle), k) for k in range(1, HARMONICS[cycle] + 1)]
     return np.column_stack([own * (2**0.5 / k**1.5) for c, s, k in pairs for own in (c, s)])

@@ -41,7 +41,7 @@ NEVER_SEEN = "never seen"
 ROWS_AT_ONCE = 1024
 
 GRAIN = 2.0**24
-"""Parts of a spread that answers of a regressor are rounded to: their last bits depend on how many are asked at once."""
+"""Parts of a spread that a regressor's answers are rounded to: last bits depend on how many are asked at once."""
 
 
 class Relative(NamedTuple):

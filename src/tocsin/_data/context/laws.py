@@ -154,9 +154,14 @@ def _of_a_regressor(
         column, "value", "", nothing, np.zeros(0), np.zeros((0, 0)), spread.places, spread.weights,
         float(logarithms.min()), float(logarithms.max()), float(scale * unit),
         float(np.median(np.exp(logarithms)) * scale * unit),
-        float(1 - np.mean(np.minimum(error**2, FARTHEST**2)) / max(np.mean(np.minimum(values**2, FARTHEST**2)), 1e-300)),
+        1 - _size(error) / max(_size(values), 1e-300),
     )  # fmt: skip
     return Learned(law, residuals)
+
+
+def _size(errors: Float64Array) -> float:
+    """Mean of squares, those far out drawn in."""
+    return float(np.mean(np.minimum(errors**2, FARTHEST**2)))
 
 
 def _middle(values: Float64Array) -> tuple[float, float]:

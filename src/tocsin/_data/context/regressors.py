@@ -114,8 +114,8 @@ def must_answer(given: object, column: str, probes: Float64Array, answers: Float
     if not np.allclose(answers_of(own, probes, column), answers, rtol=0, atol=CLOSE * unit):
         raise InputError(
             Option("context_model"),
-            f": the regressor of column {column!r} does not answer as it did when the detector was fitted. Give the one "
-            "that it was fitted with.",
+            f": the regressor of column {column!r} does not answer as it did when the detector was fitted. Give the "
+            "one that it was fitted with.",
         )
     regressor: Regressor = own
     return regressor
