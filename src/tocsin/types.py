@@ -5,8 +5,8 @@ from tocsin._calibration.tail import RateCurve, Tail
 from tocsin._calibration.uncertainty import Errors
 from tocsin._common.errors import Option
 from tocsin._compare.result import ComparisonFacts, DifferingColumn
-from tocsin._data.context import Expectation, Law
-from tocsin._data.contextual import Contextual
+from tocsin._data.context import Design, Expectation, Law, Relative, Surrounding
+from tocsin._data.contextual import Contextual, Taken
 from tocsin._data.intake import Intake, Objects, Represented, Rows, Tabular
 from tocsin._data.tables import Column, Columns, Table, Values
 from tocsin._explain.result import Began, Example, ExplanationFacts, Moved
@@ -19,6 +19,7 @@ __all__ = [
     "Columns",
     "ComparisonFacts",
     "Contextual",
+    "Design",
     "DifferingColumn",
     "Errors",
     "Example",
@@ -33,12 +34,15 @@ __all__ = [
     "PowerFacts",
     "RateCurve",
     "Rehearsal",
+    "Relative",
     "Represented",
     "Rows",
     "SimulatedChange",
     "Statistic",
+    "Surrounding",
     "Table",
     "Tabular",
     "Tail",
+    "Taken",
     "Values",
 ]

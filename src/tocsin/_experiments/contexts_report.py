@@ -40,6 +40,8 @@ def draw(tables: Tables, _folder: Path) -> str:
             f"moved until both ring as often as promised in the quiet stream; aimed at: {SOONER:g} times sooner, and "
             f"where the context means nothing at most {COST:g} times as late. What misses an aim comes first.\n",
             _simulated(simulated),
+            "All laws together:\n",
+            _together(simulated),
             "## Recorded streams\n",
             "Alarms for every one promised in what follows a reference, and the median delay of the same shift in the "
             "stream's own rows ('-': more than half of them were not found), at the detectors' own thresholds. These "
@@ -62,6 +64,17 @@ def _simulated(rows: Table) -> str:
                 if own:
                     told.append(_line(own))
     return "\n".join([*lines, *(line for _, line in sorted(told, key=lambda each: -each[0])), ""])
+
+
+def _together(rows: Table) -> str:
+    lines = ["| memory | rows | references | with | without | moved | within |", "|---|---|---|---|---|---|---|"]
+    for memory in distinct(rows, "memory"):
+        for size in distinct(rows, "reference"):
+            own = where(rows, memory=memory, reference=size)
+            rates = " | ".join(number(ratio(own, method)) for method in ("with", "without", "moved"))
+            within = np.mean([ratio([row], "moved") <= OFTEN for row in own])
+            lines.append(f"| {memory} | {int(size):,} | {len(own)} | {rates} | {within:.0%} |")
+    return "\n".join([*lines, ""])
 
 
 def _line(own: Table) -> tuple[int, str]:

@@ -2,7 +2,7 @@
 
 from tocsin._data.context.basis import Surrounding
 from tocsin._data.context.design import Design
-from tocsin._data.context.expectation import Expectation
+from tocsin._data.context.expectation import Expectation, Relative
 from tocsin._data.context.laws import Law
 
-__all__ = ["Design", "Expectation", "Law", "Surrounding"]
+__all__ = ["Design", "Expectation", "Law", "Relative", "Surrounding"]

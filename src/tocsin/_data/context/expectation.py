@@ -229,7 +229,7 @@ def learn(
             own_law = laws.learn(name, what, level, numbers, functions, foretold)
             probes = rows[np.linspace(0, len(rows) - 1, PROBES).astype(np.int64)]
             law = replace(own_law.law, probes=probes, answers=answers_of(models[name], probes, name))
-            found.append(own_law._replace(law=law))
+            found.append(laws.Learned(law, own_law.residuals))
     expectation = Expectation(design, tuple(watched), tuple(each.law for each in found)).by(models)
     residuals = Table({each.law.name: Values.of_numbers(each.residuals) for each in found} | expectation._news(table))
     return expectation, _filled(residuals, expectation.laws)
