@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import warnings
 from pathlib import Path
 from typing import Any
@@ -401,19 +402,22 @@ def test_the_command_line(tmp_path: Path) -> None:
 
 
 def test_onsets_count_observations_that_were_left_out(tmp_path: Path) -> None:
-    """Every other row is left out: an onset is twice as many rows before the alarm as the run remembers."""
+    """Four rows of five are left out: a change that began with the 61st that was judged began with row 301."""
     reference, file = written(tmp_path, "reference.jsonl", records(0, 400)), str(tmp_path / "shop.tocsin")
-    run("fit", reference, "-o", file, "--ert", "500", "--window", "20", "--statistic", "mmd", "--seed", "1",
+    run("fit", reference, "-o", file, "--ert", "2000", "--window", "20", "--statistic", "mmd", "--seed", "1",
         "--no-power", "--no-interval", "--given", "load,customer")  # fmt: skip
-    rows = [
-        own
-        for k, row in enumerate(records(8, 60) + records(9, 60, up=4.0))
-        for own in (row, {**row, "customer": f"{k}"})
-    ]
-    output = CliRunner().invoke(app, ["watch", file, written(tmp_path, "s.jsonl", rows), "--json", "--once"]).output
+    judged = records(8, 60) + records(9, 60, up=2.0)
+    rows = [own for row in judged for own in (row, *({**row, "customer": "never"} for _ in range(4)))]
+    stream = written(tmp_path, "s.jsonl", rows)
+    output = CliRunner().invoke(app, ["watch", file, stream, "--json", "--once"]).output
     alarm = json.loads(output.splitlines()[0])
-    assert alarm["row"] > 120
-    assert alarm["explanation"]["began"]["time"] == pytest.approx(121, abs=8)
+    assert alarm["row"] >= 301 + 5 * 4
+    assert alarm["explanation"]["began"]["time"] == pytest.approx(301, abs=12)
+    detector = Detector.load(file)
+    detector.report(rows, tmp_path / "page.html", progress=False)
+    shown = re.search(r"The change began <b>at about observation ([0-9]+)", (tmp_path / "page.html").read_text())
+    assert shown is not None
+    assert int(shown[1]) == alarm["explanation"]["began"]["time"]
 
 
 # When rows came
@@ -438,3 +442,18 @@ def test_the_time_is_taken_for_a_context_where_it_helps() -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ReferenceWarning)
             assert not isinstance(plain.fit(rows).intake_, Contextual)
+
+
+def test_numbers_that_are_not_finite_are_refused_and_large_ones_are_not(detector: Detector) -> None:
+    rows = strange(records(6, 30))
+    before = detector.time, detector.unseen
+    rows[20]["x"] = float("inf")
+    with pytest.raises(InputError, match=r"Row 21 \(index 20\), column 'x' holds inf"):
+        detector.update_many(rows)
+    with pytest.raises(InputError, match="column 'x' holds -inf"):
+        detector.update({**rows[0], "x": -np.inf})
+    assert (detector.time, detector.unseen) == before
+    assert detector.update({**rows[0], "load": np.inf}).unseen
+    for x in (1e308, -1e308, 0.0):
+        assert not detector.update({**rows[0], "x": x}).unseen
+    assert np.isfinite(np.asarray(detector.recent)).all()

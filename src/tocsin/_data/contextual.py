@@ -36,6 +36,7 @@ from tocsin._data.tables import (
     values_of,
     with_times,
 )
+from tocsin._data.tables.column import NUMERIC, must_be_finite
 from tocsin._data.tables.columns import REMEDY
 from tocsin._data.tables.table import Holds
 
@@ -133,6 +134,9 @@ class Contextual(Tabular):
     def _taken(self, table: Table) -> Taken:
         self.must_match(table)
         expectation = self.expectation
+        for own in expectation.watched:
+            if own.kind in NUMERIC:
+                must_be_finite(own.name, values_of(own.name, own.holds, table).data)
         context = expectation.design.held(table)
         known = np.flatnonzero(expectation.design.known(context))
         points = np.full((len(table), self.columns.width), np.nan)

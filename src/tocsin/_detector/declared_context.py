@@ -18,7 +18,10 @@ from tocsin._detector.schema import Array, Choice, Many, Number, Of, Rule, Whole
 
 MOST_COLUMNS, MOST_FUNCTIONS = 1000, 100_000
 
-SCALE = Number(1e-290, 1e290)
+LARGEST, MODERATE = 1e100, 1e30
+"""Of what is multiplied by numbers that a spread is not far from, and of what is squared besides."""
+
+SCALE = Number(1e-100, 1e100)
 
 PLACES = Array("i8", (None,), 0, MOST_FUNCTIONS)
 
@@ -31,7 +34,7 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "low": Number(),
         "high": Number(),
         "knots": Array("f8", (None,), rising=True),
-        "mixing": Array("f8", (None, None)),
+        "mixing": Array("f8", (None, None), -LARGEST, LARGEST),
         "cycles": Many(Choice(tuple(CYCLES)), distinct=True),
     },
     Design: {
@@ -44,10 +47,10 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "what": Choice(get_args(What)),
         "level": text,
         "places": PLACES,
-        "weights": Array("f8", (None,)),
-        "half": Array("f8", (None, None)),
+        "weights": Array("f8", (None,), -LARGEST, LARGEST),
+        "half": Array("f8", (None, None), -MODERATE, MODERATE),
         "spread_places": PLACES,
-        "spread_weights": Array("f8", (None,)),
+        "spread_weights": Array("f8", (None,), -MODERATE, MODERATE),
         "low": Number(-600.0, 600.0),
         "high": Number(-600.0, 600.0),
         "scale": SCALE,

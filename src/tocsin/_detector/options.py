@@ -59,9 +59,10 @@ def options_given(options: Mapping[str, Any]) -> None:
     ignored_by(options["kinds"])
     for name, kind in (options["kinds"] or {}).items():
         one_of(Option("kinds", {name: kind}), kind, get_args(Kind))
-    for name in () if options["given"] in (None, BY_ITSELF) else options["given"]:
-        if isinstance(name, bool) or not isinstance(name, str | int):
-            raise InputError(Option("given", options["given"]), " must be names of columns.")
+    given = options["given"]
+    named = isinstance(given, list | tuple) and all(type(name) in (str, int) for name in given)
+    if not (given is None or named or (isinstance(given, str) and given == BY_ITSELF)):
+        raise InputError(Option("given", given), " must be names of columns, in a list.")
     if options["device"] is not None and not isinstance(options["device"], str):
         raise InputError(Option("device", options["device"]), " must be the name of a device.")
 
@@ -79,7 +80,7 @@ def learned_from(
     model: object = None,
 ) -> Learned:
     """Reference points, and how observations become points from now on."""
-    if given == BY_ITSELF:
+    if isinstance(given, str) and given == BY_ITSELF:
         plain = preprocess is None and not all(statistic.takes_objects for statistic in statistics)
         found = learn_with_time(reference, groups, kinds, model, seed) if plain else None
         if found is not None:

@@ -38,6 +38,9 @@ SELDOM = 5
 
 NEVER_SEEN = "never seen"
 
+FARTHEST = 1e300
+"""Spreads beyond which all are alike."""
+
 ROWS_AT_ONCE = 1024
 
 GRAIN = 2.0**24
@@ -144,7 +147,9 @@ class Expectation:
         expected, spread = self.of(context)
         columns = dict[str, Values]()
         for k, (law, numbers) in enumerate(zip(self.laws, self._numbers(table), strict=True)):
-            columns[law.name] = Values.of_numbers((numbers - expected[:, k]) / spread[:, k])
+            with np.errstate(over="ignore"):
+                residuals = (numbers - expected[:, k]) / spread[:, k]
+            columns[law.name] = Values.of_numbers(np.clip(residuals, -FARTHEST, FARTHEST))
         columns |= self._news(table)
         return Relative(_filled(Table(columns), self.laws), expected, spread)
 
