@@ -161,8 +161,8 @@ DOORS = {
     """,
     "tocsin.types": """
         Began Column Columns ComparisonFacts Contextual Design DifferingColumn Errors Example Expectation
-        ExplanationFacts Intake Law Moved Objects Option Power PowerFacts RateCurve Rehearsal Relative Represented
-        Rows SimulatedChange Statistic Surrounding Table Tabular Tail Taken Values
+        ExplanationFacts Intake Law Moved Objects Option Power PowerFacts RateCurve Rehearsal Relative Remedy
+        Represented Rows SimulatedChange Statistic Surrounding Table Tabular Tail Taken Values
     """,
 }
 """The modules that users import from, and all that they find there; everything else has an underscore in its name. A

@@ -10,7 +10,7 @@ from tocsin._data.contextual import Contextual, Taken
 from tocsin._data.intake import Intake, Objects, Represented, Rows, Tabular
 from tocsin._data.tables import Column, Columns, Table, Values
 from tocsin._explain.result import Began, Example, ExplanationFacts, Moved
-from tocsin._power.result import Power, PowerFacts, SimulatedChange
+from tocsin._power.result import Power, PowerFacts, Remedy, SimulatedChange
 from tocsin._statistics.base import Statistic
 
 __all__ = [
@@ -35,6 +35,7 @@ __all__ = [
     "RateCurve",
     "Rehearsal",
     "Relative",
+    "Remedy",
     "Represented",
     "Rows",
     "SimulatedChange",

@@ -86,6 +86,11 @@ class Contextual(Tabular):
         return {name: gaps.get(name, True) for name in self.order}
 
     @property
+    def shares(self) -> frozenset[str]:
+        """What is watched that is no number of the user's: how often a level comes, or a gap."""
+        return frozenset(law.name for law in self.expectation.laws if law.what != "value")
+
+    @property
     def models(self) -> Mapping[str, object]:
         """Regressors of the user's that say what is expected, by column, as they were fitted."""
         return self.expectation.models

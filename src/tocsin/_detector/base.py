@@ -195,7 +195,7 @@ class DetectorBase(Generic[C]):
         state = "quiet" if run.alarm is None else f"rang at {run.alarm.time}"
         return (
             f"<{head} fitted to {shape}: windows {', '.join(map(str, fitted.windows))}, "
-            f"{counted(len(fitted.channels), 'channel')}, threshold {fitted.calibration.threshold:.4g} "
+            f"{counted(len(fitted.live.channels), 'channel')}, threshold {fitted.calibration.threshold:.4g} "
             f"({fitted.calibration.quality}); time {run.time}, {state}; computed by {fitted.functions}>"
         )
 
@@ -224,8 +224,11 @@ class DetectorBase(Generic[C]):
         with content.explained():
             checking_runs.check_channels(saved["normaliser"], live.channels, "fitted.normaliser")
             checking_views.check_views(live, saved, "fitted")
-        run = content.part("run", partial(checking_runs.check_run, sizes=sizes, live=live, state_rule=self._state_rule))
         fitted: Fitted[C] = Fitted(live=live, functions=functions, **saved)
+        with content.explained():
+            ear = fitted.ear
+        rule = partial(checking_runs.check_run, sizes=sizes, live=live, ear=ear, state_rule=self._state_rule)
+        run = content.part("run", rule)
         self._deploy(fitted, Run.restored(run, fitted.widest))
 
     def _rules(self, sizes: Sizes) -> list[Rule]:
@@ -298,11 +301,11 @@ def content_of(watcher: DetectorBase[C]) -> Parts:
     }
 
 
-def taken_in(fitted: Fitted[C], block: object) -> Points:
-    """Observations as points, on the GPU if they are there and are compared there.
+def taken_in(fitted: Fitted[C], block: object, *, tensors: bool) -> Points:
+    """Observations as points, on the GPU if they are there and `tensors` are taken as they are.
 
     Where observations have a context, points are NaN of those whose context the reference lacks.
     """
-    if is_on_gpu(block) and isinstance(fitted.intake, Rows) and fitted.live.takes_tensors:
+    if is_on_gpu(block) and isinstance(fitted.intake, Rows) and tensors:
         return validation.tensor_rows(block, fitted.intake.width)
     return fitted.intake.many(block)

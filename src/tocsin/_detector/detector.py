@@ -32,7 +32,16 @@ from tocsin._detector.options import Given, learned_from, options_given, statist
 from tocsin._detector.schema import Many, Of, Rule, text
 from tocsin._detector.sizes import Sizes
 from tocsin._detector.starting import places_of, warm_run
-from tocsin._detector.stepping import advance, advance_in_place, advance_until_alarm, advance_with_resets, entered
+from tocsin._detector.stepping import (
+    advance,
+    advance_in_place,
+    advance_until_alarm,
+    advance_with_resets,
+    entered,
+    judged,
+    listened,
+    settle,
+)
 from tocsin._execution.cluster import joined
 from tocsin._execution.progress import progress_bar
 from tocsin._explain.result import Explanation
@@ -71,14 +80,15 @@ class Watcher(DetectorBase[C]):
             point = fitted.intake.one(x)
             if run.alarm is not None and fitted.resets:
                 run = self._begin(fitted, run)
-            elif not fitted.live.at_once or run.left is not None:
+            elif not fitted.live.at_once:
                 run = run.copy()  # a user's function may fail, or Ctrl-C come, and the run must not have moved then
             else:
                 return advance_in_place(fitted, run, point)
             values = entered(fitted, run, fitted.live.observe(point, None), 0, 1)
-            outcome = fitted.rule.one(compute.on_host(values), run.number, run.time + 1)
+            news = None if fitted.ear is None else listened(fitted.ear, run, point)
+            outcome = judged(fitted, compute.on_host(values), run.number, run.time + 1, news)
             run.remember(point)
-            run.settle(outcome)
+            settle(run, outcome, news)
             self._run = run
             return outcome
 
@@ -92,7 +102,8 @@ class Watcher(DetectorBase[C]):
             fitted = self._ready()
             if isinstance(fitted.intake, Contextual):
                 return self._given(fitted, fitted.intake.taken(block))
-            outcomes, self._run = self._through(fitted, self._run, taken_in(fitted, block))
+            points = taken_in(fitted, block, tensors=fitted.live.takes_tensors)
+            outcomes, self._run = self._through(fitted, self._run, points)
             return outcomes
 
     def _through(self, fitted: Fitted[C], run: Run, points: Points) -> tuple[Outcomes, Run]:
@@ -127,7 +138,8 @@ class Watcher(DetectorBase[C]):
             fitted = self._ready()
             if isinstance(fitted.intake, Contextual):
                 return self._given(fitted, fitted.intake.taken(block), to_alarm=True)
-            outcomes, self._run = self._to_alarm(fitted, self._run, taken_in(fitted, block))
+            points = taken_in(fitted, block, tensors=fitted.live.takes_tensors)
+            outcomes, self._run = self._to_alarm(fitted, self._run, points)
             return outcomes
 
     def _to_alarm(self, fitted: Fitted[C], run: Run, points: Points) -> tuple[Outcomes, Run]:
@@ -370,9 +382,9 @@ class Detector(Watcher[Calibration]):
         itself. A delay counts observations from the first that is changed up to the alarm. What happens after the
         reference is not in it: a stream that moves on is followed less sharply.
 
-        It takes about as long as the fit, or less: where there are many columns some of them are tried, spread out
-        over all. The run stays as it is, and the same seed gives the same answer. It is kept in `power_`, and in the
-        file.
+        It takes less time than the fit: where there are many columns some of them are tried, spread out over all. Some
+        of what is not found is tried again, to tell what would find it (`would_help`). The run stays as it is, and the
+        same seed gives the same answer. It is kept in `power_`, and in the file.
 
         Parameters
         ----------
@@ -408,15 +420,41 @@ class Detector(Watcher[Calibration]):
 
     # Explaining
 
-    def explain(self) -> Explanation:
+    def explain(self, rows: object = None, *, keep: Sequence[str] = ()) -> Explanation:
         """What the alarm of this run means: when the change began, which columns moved, which examples show it.
 
         Call it after an alarm and before the next observation. Without `reset_on_alarm` it can wait, and observations
         taken in since then help. It changes nothing.
+
+        Parameters
+        ----------
+        rows
+            The latest observations of the stream, as they were given, up to the one that was taken in last: what a
+            detector does not watch is told from them. If they have a column of times, or an index of them in pandas,
+            the alarm, its onset and examples are told with it; texts are told in full.
+        keep
+            Names of columns of these that are shown with the alarm and examples, to find a record again by. They need
+            not be watched.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> detector = Detector(ert=500, window=10, seed=1).fit([{"flow": x} for x in rng.normal(size=200)])
+        >>> stream = [{"flow": x, "id": f"no. {k}"} for k, x in enumerate(rng.normal(5, 1, size=20))]
+        >>> outcomes = detector.update_until_alarm([{"flow": row["flow"]} for row in stream])
+        >>> detector.explain(stream[: len(outcomes)], keep=["id"]).kept == {"id": f"no. {len(outcomes) - 1}"}
+        True
         """
         from tocsin._explain.alarm import Alarm  # needs scipy, which watching does not
 
-        return Alarm.of(*now(self)).explain()
+        fitted, run = now(self)
+        explanation = Alarm.of(fitted, run).explain()
+        if rows is None and not keep:
+            return explanation
+        from tocsin._explain.rows import beside_run
+
+        return explanation.found_by(beside_run(fitted.intake, rows, keep, run.time, run.recent[-1]))
 
     def report(
         self,

@@ -28,7 +28,7 @@ from tocsin._experiments import context_sets, contexts_report
 from tocsin._experiments.base import Experiment, Options, Perform, Result, Row, Tables, Unit, generator
 from tocsin._experiments.context_laws import CONTEXT_LAWS, MOVES, as_table, drawn
 from tocsin._experiments.context_sets import SETS
-from tocsin._power.measure import at_run_time
+from tocsin._power.trials import at_run_time
 
 ERT, ROWS = 500, 6000
 """And rows of a quiet stream."""

@@ -20,11 +20,13 @@ from tocsin._explain.contributions import Contributions, column_contributions
 from tocsin._explain.examples import find_examples
 from tocsin._explain.given import Deviations
 from tocsin._explain.kernel import gaussian, median_width, some
+from tocsin._explain.news import NewsHeard
 from tocsin._explain.onset import LEVEL, Axes, Onset, find_onset
 from tocsin._explain.result import Began, Example, Explanation, Moved
 from tocsin._explain.views import Hearing
 from tocsin._explain.words import NEWLY_MISSING, compare, did, show
 from tocsin._state import Fitted, Run
+from tocsin._state.news import Ear
 from tocsin._state.outcomes import Outcome
 from tocsin._statistics.base import Channel, Live, Points, choose
 from tocsin._statistics.kernels import Kernel
@@ -73,6 +75,8 @@ class Alarm:
     def explain(self) -> Explanation:
         """What it means."""
         fitted = self.fitted
+        if fitted.ear is not None and self.channel in fitted.ear.channels:
+            return self._news(fitted.ear)
         if isinstance(self.member, ViewsLive):
             return self._heard(self.member)
         began = find_onset(
@@ -138,6 +142,28 @@ class Alarm:
             missed=(),
             beyond=beyond,
             given=self._given(tuple(columns), typical),
+            run=self.run.number + 1,
+        )
+
+    def _news(self, ear: Ear) -> Explanation:
+        """What it means where a column showed what the reference never does."""
+        rows = self.recent[: len(self.recent) - self.after]
+        heard = NewsHeard(self.fitted, ear, self.channel, rows)
+        ringing = heard.ringing
+        own = ringing[str(self.channel.column)]
+        first, low, high = heard.onset(own)
+        shown = np.array([len(rows) - 1 - ago for ago in own.ago[:TYPICAL] if ago < len(rows)], np.int64)
+        columns = heard.columns(ringing, first, self.outcome.statistic, self.deviations)
+        return Explanation(
+            outcome=self.outcome,
+            value=self.outcome.statistic,
+            measure="",
+            began=Began(self._time(first), self._time(low), self._time(high), LEVEL),
+            columns=columns,
+            rate=1.0,
+            recent=self._examples(rows, shown, self._time(0)),
+            missed=(),
+            given=self._given(columns, shown),
             run=self.run.number + 1,
         )
 

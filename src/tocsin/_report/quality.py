@@ -132,9 +132,11 @@ class Seen:
 
     new: values beyond the reference's range, or not among its categories; first_new: the row of the first, from 1 on.
     words: two values at most.  new_words: some new ones.  longest: the longest stretch of equal numbers.
+    before: observations that came before the first, and are counted with these.
     """
 
     known: Known
+    before: int = 0
     rows: int = 0
     missing: int = 0
     new: int = 0
@@ -168,11 +170,11 @@ class Seen:
         if not self.first_new:
             unseen = set(words)
             place = next(i for i, word in enumerate(values.as_strings().tolist()) if word in unseen)
-            self.first_new = self.rows - len(values) + place + 1
+            self.first_new = self.before + self.rows - len(values) + place + 1
 
     def _add_numbers(self, data: Float64Array) -> None:
         there = data[~np.isnan(data)]
-        self._stand(there, self.rows - len(data) + np.flatnonzero(~np.isnan(data)) + 1)
+        self._stand(there, self.before + self.rows - len(data) + np.flatnonzero(~np.isnan(data)) + 1)
         self.missing += len(data) - len(there)
         if len(there):
             self.low, self.high = min(self.low, float(there.min())), max(self.high, float(there.max()))
@@ -183,7 +185,7 @@ class Seen:
                 self.new += int(beyond.sum())
                 if not self.first_new and beyond.any():
                     place = int(np.flatnonzero(~np.isnan(data))[beyond.argmax()])
-                    self.first_new = self.rows - len(data) + place + 1
+                    self.first_new = self.before + self.rows - len(data) + place + 1
 
     def _stand(self, there: Float64Array, rows: Int64Array) -> None:
         """Follow stretches of equal numbers; those that are missing do not end one."""
@@ -280,8 +282,14 @@ class Seen:
 class Quality:
     """Of all columns of a stream that a detector looks at."""
 
-    def __init__(self, detector: Detector) -> None:
-        self.columns = {known.name: Seen(known) for known in _known(detector)}
+    def __init__(self, detector: Detector, before: int = 0) -> None:
+        self.columns = {known.name: Seen(known, before) for known in _known(detector)}
+
+    @property
+    def findings(self) -> list[tuple[str, Finding]]:
+        """In what columns are not as in the reference, the gravest first."""
+        found = [(name, finding) for name, column in self.columns.items() for finding in column.findings()]
+        return sorted(found, key=lambda own: own[1].weight)
 
     def add(self, table: Table) -> None:
         """Rows that follow."""
