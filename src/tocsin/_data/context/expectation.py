@@ -106,6 +106,12 @@ class Expectation:
         return expected, spread
 
     @cached_property
+    def _limits(self) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """Of each law: the least and the largest logarithm of the spread, and what spreads are multiplied by."""
+        low, high, scale = np.array([(law.low, law.high, law.scale) for law in self.laws]).T
+        return low, high, scale
+
+    @cached_property
     def _pairs(self) -> frozenset[int]:
         """Of the context, those that any law takes part in."""
         used = np.zeros(self.design.width, bool)
@@ -127,19 +133,19 @@ class Expectation:
             return np.zeros((0, len(self.laws))), np.zeros((0, len(self.laws)))
         functions = self.design.rows(context, self._pairs)
         expected, logarithms = (summed(functions, matrix) for matrix in self.matrices)
-        spread = np.empty_like(expected)
+        low, high, scale = self._limits
+        own, unsure = np.exp(np.clip(logarithms, low, high)), np.zeros_like(expected)
         for k, law in enumerate(self.laws):
-            if law.what == "value":
-                own = np.exp(np.clip(logarithms[:, k], law.low, law.high))
-            else:
-                share = np.clip(expected[:, k], LEAST_SHARE, 1 - LEAST_SHARE)
-                own = np.sqrt(share * (1 - share)) / law.scale
-            unsure = ((functions[:, law.places] @ law.half) ** 2).sum(1)
             if law.is_foreign:
                 grain = law.typical / GRAIN
                 told = answers_of(self.models[law.column], rows_of(self.design, context), law.column)
                 expected[:, k] = np.round(told / grain) * grain
-            spread[:, k] = law.scale * np.sqrt(own**2 + np.round(unsure * FINE) / FINE)
+                continue
+            if law.what != "value":
+                share = np.clip(expected[:, k], LEAST_SHARE, 1 - LEAST_SHARE)
+                own[:, k] = np.sqrt(share * (1 - share)) / law.scale
+            unsure[:, k] = ((functions[:, law.places] @ law.half) ** 2).sum(1)
+        spread: Float64Array = scale * np.sqrt(own**2 + np.round(unsure * FINE) / FINE)
         return expected, spread
 
     def relative(self, table: Table, context: Table) -> Relative:
