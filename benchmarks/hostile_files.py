@@ -100,6 +100,22 @@ def records(seed: int, count: int, shift: float = 0.0) -> list[dict[str, Any]]:
     ]
 
 
+def around(seed: int, count: int, shift: float = 0.0) -> list[dict[str, Any]]:
+    """Rows with a context: of some no reference has the like."""
+    rng = np.random.default_rng(seed)
+    loads, hours = rng.normal(size=count), rng.integers(24, size=count)
+    return [
+        {
+            "load": 99.0 if i % 13 == 12 and seed else float(load),
+            "place": f"place {i % 3}",
+            "time": f"2024-03-{1 + i // 10:02d}T{hour:02d}:00",
+            "size": None if i % 17 == 3 else float(2 * load + rng.normal(shift)),
+            "colour": str(rng.choice(["red", "blue"])),
+        }
+        for i, (load, hour) in enumerate(zip(loads, hours, strict=True))
+    ]
+
+
 DETECTORS: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {
     "family": ({}, rows),
     "windows": ({"window": (5, 12)}, rows),
@@ -119,6 +135,8 @@ DETECTORS: dict[str, tuple[dict[str, Any], Callable[..., Any]]] = {
     "PCA": ({"preprocess": PCA(1)}, rows),
     "views": ({"statistic": Views(), "window": (2, 5), "paths": 6}, rows),
     "views of a table": ({"statistic": Views(), "window": 4, "paths": 6}, records),
+    "context": ({"given": ["load", "place", "time"]}, around),
+    "views given a context": ({"statistic": Views(), "window": 4, "paths": 6, "given": ["time", "load"]}, around),
 }
 CARDED = ("MeanShift", "views of a table")
 """Detectors whose files say what they can see."""

@@ -16,7 +16,7 @@ from tocsin._experiments.catalogue import EXPERIMENTS
 from tocsin._experiments.laboratory import Laboratory, read_table
 
 RESULTS = Path(__file__).parent.parent / "docs" / "results"
-PAGES = ("paper", "power", "promise", "streams")
+PAGES = ("contexts", "paper", "power", "promise", "streams")
 
 
 def main() -> None:

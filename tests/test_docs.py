@@ -53,8 +53,17 @@ reference["age"] = rng.normal(size=300)
 block = reference[:50]
 """
 
+CONTEXT = (
+    ROWS
+    + """
+for name, own in (("reference", reference), ("stream", stream)):
+    np.savetxt(f"{name}.csv", own, delimiter=",", header="flow,pressure,current", comments="")
+"""
+)
+
 GIVEN = {
     "README": ROWS,
+    "context": CONTEXT,
     "coming-from-alibi-detect": ROWS + "x_ref, batch = reference, stream\n",
     "compare": ROWS + "january, february = reference, stream\n",
     "data": TABLE,
@@ -77,6 +86,7 @@ NOT_RUN = {
     "nvidia-cuda-mps-control": "needs a GPU",
     "pip install": "needs the network",
     "python -m benchmarks.": "takes minutes",
+    "tocsin reproduce contexts": "needs recordings",
     "tocsin reproduce calibration": "takes most of an hour",
     "tocsin reproduce explanations": "takes ten minutes",
     "tocsin reproduce imaging": "needs pictures",
@@ -100,6 +110,7 @@ EXTRAS = {
     "spark": ("pyspark", "pandas", "pyarrow"),
     "integrations": ("river", "sklearn"),
     "representations": ("sklearn", "torch"),
+    "context": ("sklearn",),
     "data": ("pandas",),
     "report": ("matplotlib",),
     "results/paper": ("matplotlib",),

@@ -160,8 +160,9 @@ DOORS = {
         ONNX PCA Autoencoder Described Encoder Projection Representation SentenceEmbedding Step
     """,
     "tocsin.types": """
-        Began Column Columns ComparisonFacts DifferingColumn Errors Example ExplanationFacts Intake Moved Objects Option
-        Power PowerFacts RateCurve Rehearsal Remedy Represented Rows SimulatedChange Statistic Table Tabular Tail Values
+        Began Column Columns ComparisonFacts Contextual Design DifferingColumn Errors Example Expectation
+        ExplanationFacts Intake Law Moved Objects Option Power PowerFacts RateCurve Rehearsal Relative Remedy
+        Represented Rows SimulatedChange Statistic Surrounding Table Tabular Tail Taken Values
     """,
 }
 """The modules that users import from, and all that they find there; everything else has an underscore in its name. A

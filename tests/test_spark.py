@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from tocsin import Detector, Independent, InputError, MissingExtraError, NotFittedError, StorageError, Views
+import contexts
+from tocsin import MMD, Detector, Independent, InputError, MissingExtraError, NotFittedError, StorageError, Views
 from tocsin._streams.fleet import Fleet, FleetAlarm
 
 spark = pytest.importorskip("tocsin.integrations.spark", exc_type=MissingExtraError)
@@ -206,6 +207,18 @@ def test_streams_with_a_memory(session: SparkSession, rows: Any, tmp_path: Path)
     run(spark.watch(source(session, tmp_path / "in"), detector, **OPTIONS), tmp_path)
     expected, _ = sequential([Fleet(detector)], rows)
     assert same(told(session, tmp_path / "alarms"), expected)
+
+
+def test_rows_of_unseen_contexts_are_dead_letters(session: SparkSession) -> None:
+    """The others are watched as they are by a fleet."""
+    detector, rows = contexts.fitted(statistic=MMD()), contexts.strange(contexts.records(2, 60))
+    rows = [{"customer": None} | row for row in rows + contexts.records(3, 60, up=3.0)]
+    told_apart = [{"machine": "a", "seq": k, **row} for k, row in enumerate(rows)]
+    answer = spark.history(session.createDataFrame(pd.DataFrame(told_apart)), detector, key="machine", order="seq")
+    letters = in_order([row.asDict() for row in spark.refused(answer).collect()])
+    assert [(row["order"], row["reason"]) for row in letters] == [(k, "unseen") for k in contexts.STRANGE]
+    step = Fleet(detector).step(["a"], [None], rows, np.zeros(120, np.int64), np.arange(120))
+    assert same(in_order([row.asDict() for row in spark.alarms(answer).collect()]), step.alarms)
 
 
 def test_alarms_carry_explanations(session: SparkSession, watched: Path) -> None:

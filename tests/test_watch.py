@@ -272,7 +272,7 @@ class Told:
     def __str__(self) -> str:
         return "x moved"
 
-    def moved_on(self, by: int) -> Self:
+    def moved_on(self, by: int, judged: object = ()) -> Self:
         return self
 
     def found_by(self, beside: object) -> Self:

@@ -5,6 +5,8 @@ from tocsin._calibration.tail import RateCurve, Tail
 from tocsin._calibration.uncertainty import Errors
 from tocsin._common.errors import Option
 from tocsin._compare.result import ComparisonFacts, DifferingColumn
+from tocsin._data.context import Design, Expectation, Law, Relative, Surrounding
+from tocsin._data.contextual import Contextual, Taken
 from tocsin._data.intake import Intake, Objects, Represented, Rows, Tabular
 from tocsin._data.tables import Column, Columns, Table, Values
 from tocsin._explain.result import Began, Example, ExplanationFacts, Moved
@@ -16,11 +18,15 @@ __all__ = [
     "Column",
     "Columns",
     "ComparisonFacts",
+    "Contextual",
+    "Design",
     "DifferingColumn",
     "Errors",
     "Example",
+    "Expectation",
     "ExplanationFacts",
     "Intake",
+    "Law",
     "Moved",
     "Objects",
     "Option",
@@ -28,13 +34,16 @@ __all__ = [
     "PowerFacts",
     "RateCurve",
     "Rehearsal",
+    "Relative",
     "Remedy",
     "Represented",
     "Rows",
     "SimulatedChange",
     "Statistic",
+    "Surrounding",
     "Table",
     "Tabular",
     "Tail",
+    "Taken",
     "Values",
 ]

@@ -142,6 +142,7 @@ def _table(detector: Detector) -> list[tuple[str, str]]:
         ("Channels", describe.channels(detector)),
         ("Reference", reference),
         ("Columns", describe.columns(detector)),
+        *describe.given(detector),
         ("Start", describe.start(detector)),
         ("Seed", str(detector.seed_)),
         ("Stream", describe.place(detector, detector.run)),

@@ -15,6 +15,7 @@ from tocsin._common.wording import called, counted, listed
 from tocsin._data.intake import Tabular
 from tocsin._data.tables import OTHERS, Column
 from tocsin._detector.detector import Detector
+from tocsin._explain.context_words import given_lines
 from tocsin._explain.result import Explanation
 from tocsin._power.words import in_short
 from tocsin._report import describing
@@ -92,9 +93,14 @@ def columns(detector: Detector) -> str:
     names = list(intake.names)
     if isinstance(intake, Tabular):
         names = [f"{column.name} ({_kind(column)})" for column in intake.columns.columns]
-    left_out = [name for name in intake.columns.ignored if name != OTHERS] if isinstance(intake, Tabular) else []
+    left_out = [name for name in intake.left_out if name != OTHERS] if isinstance(intake, Tabular) else []
     shown = listed(names if len(names) <= MOST_NAMES else [*names[:MOST_NAMES], f"{len(names) - MOST_NAMES} more"])
     return f"{shown}; without {listed(left_out)}" if left_out else shown
+
+
+def given(detector: Detector) -> list[tuple[str, str]]:
+    """What the context explains of each column, where there is one."""
+    return [("Given" if k == 0 else "", line) for k, line in enumerate(given_lines(detector.intake_))]
 
 
 def left(explanation: Explanation) -> str:

@@ -20,6 +20,7 @@ from tocsin._compute.arrays import Array
 from tocsin._data import validation
 from tocsin._data.tables import OTHERS, Kind, Table
 from tocsin._detector.detector import Detector
+from tocsin._detector.options import BY_ITSELF
 from tocsin._samplers import Blocks, Independent, Sampler
 from tocsin._state import Start
 from tocsin._statistics import LSDD, MMD, Landmarks, MeanShift, Views
@@ -74,6 +75,12 @@ Kinds = typer.Option(
     help="Kinds of columns that are not what they seem: number, category, time (of day and week), elapsed (a time as a "
     "number), text, ignore.",
 )
+Given = typer.Option(
+    metavar="COLUMN,...",
+    help="Columns that say what is normal: the hour, the load, the kind of customer. The others are watched relative "
+    "to what these let expect; they themselves are not watched. A column of times gives hour, weekday and season. "
+    "'auto': such a column, if there is one and it helps.",
+)
 Guarantee = typer.Option(
     metavar="P", help="Raise thresholds so that the true run time is --ert or more with this probability, such as 0.9."
 )
@@ -110,6 +117,7 @@ def command(
     block_length: Annotated[int | None, BlockLength] = None,
     kinds: Annotated[str | None, Kinds] = None,
     groups: Annotated[str | None, Groups] = None,
+    given: Annotated[str | None, Given] = None,
     guarantee: Annotated[float | None, Guarantee] = None,
     interval: Annotated[bool, Interval] = True,
     start: Annotated[Start, Begin] = "warm",
@@ -138,6 +146,7 @@ def command(
     Examples:
       tocsin fit reference.csv -o machine.tocsin --ert 5000 --columns flow,pressure
       tocsin fit runs.csv -o machine.tocsin --ert 1e6 --groups run --guarantee 0.9
+      tocsin fit shop.csv -o shop.tocsin --ert 5000 --given hour,customer
       tocsin fit reference.csv -o machine.tocsin --ert 5000 --error 0.005 --cluster tcp://host:8786
     """
     began = time.perf_counter()
@@ -154,6 +163,7 @@ def command(
         guarantee=guarantee,
         interval=interval,
         kinds=kinds_of(common.names(columns), kinds),
+        given=BY_ITSELF if given == BY_ITSELF else common.names(given),
         mode=mode,
         start=start,
         error=_precision(error),
@@ -162,7 +172,7 @@ def command(
         backend=backend,
         device=device,
     )
-    table, labels = _read(reference, common.names(columns), groups)
+    table, labels = _read(reference, common.names(columns), groups, None if given == BY_ITSELF else common.names(given))
     if ert is None:
         chosen = choosing.choose(detector, table, labels, workers, asks=not as_json)
         detector.set_params(ert=chosen)
@@ -187,6 +197,7 @@ def command(
         [
             ("Promise", describe.promise(detector)),
             ("Columns", describe.columns(detector)),
+            *describe.given(detector),
             ("Windows", describe.windows(detector)),
             ("Channels", describe.channels(detector)),
             ("Precision", describe.precision(detector)),
@@ -200,9 +211,12 @@ def command(
     out.print(f"\nWritten to {output}. Next: tocsin watch {output} STREAM", markup=False)
 
 
-def _read(reference: str, columns: list[str] | None, groups: str | None) -> tuple[Table, Array | None]:
+def _read(
+    reference: str, columns: list[str] | None, groups: str | None, given: list[str] | None
+) -> tuple[Table, Array | None]:
     """The reference, and the groups of its rows."""
-    wanted = None if columns is None else [*columns, *([groups] if groups and groups not in columns else [])]
+    besides = [*(given or []), *([groups] if groups else [])]
+    wanted = None if columns is None else list(dict.fromkeys([*columns, *besides]))
     table = reading.read_whole(reference, wanted)
     if groups is None:
         return table, None

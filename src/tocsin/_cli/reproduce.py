@@ -39,8 +39,8 @@ Fresh = typer.Option("--fresh", help="Measure everything again instead of going 
 DrawOnly = typer.Option("--draw-only", help="Measure nothing: draw again from the tables in FOLDER.")
 Data = typer.Option(
     metavar="FOLDER",
-    help="For 'imaging', a copy of Camelyon17-WILDS, or the BreaKHis tiles; for 'streams' and 'power-card', Parquet "
-    "files.",
+    help="For 'imaging', a copy of Camelyon17-WILDS, or the BreaKHis tiles; for 'streams', 'power-card' and "
+    "'contexts', Parquet files.",
 )
 
 
@@ -113,6 +113,7 @@ Examples:
   tocsin reproduce imaging --data camelyon17_v1.0
   tocsin reproduce streams --data recordings --quick
   tocsin reproduce power-card --data recordings
+  tocsin reproduce contexts --data recordings
   tocsin reproduce table1 --backend torch --workers 15
   tocsin reproduce table1 --cluster tcp://host:8786
 """

@@ -76,32 +76,37 @@ def marked_blocks(
 
 
 def _aside(own: Intake, columns: list[str] | None, keep: list[str]) -> Aside:
-    clocks = own.columns.ignored if isinstance(own, Tabular) else ()
-    return Aside(keep, texts_of(own) if columns is None else [], clocks, columns or own.names)
+    clocks = own.left_out if isinstance(own, Tabular) else ()
+    return Aside(keep, texts_of(own) if columns is None else [], clocks, columns or _names(own))
 
 
 def _selection(
     own: Intake, called: str, stream: str, columns: list[str] | None, aside: Aside | None = None
 ) -> Selection:
     chosen = columns
-    if columns is None and isinstance(own, Tabular) and OTHERS in own.columns.ignored:
-        chosen = list(own.names)
-    holds = {column.name: column.holds for column in own.columns.columns} if isinstance(own, Tabular) else None
+    if columns is None and isinstance(own, Tabular) and OTHERS in own.left_out:
+        chosen = list(own.sources)
+    holds = dict(own.holds) if isinstance(own, Tabular) else None
     if holds is not None and columns is not None:
         holds = dict(zip(columns, holds.values(), strict=False))
 
     def expects(names: Sequence[str]) -> None:
         if _in_order(own, columns, names):
-            if len(names) != len(own.names):
+            if len(names) != len(_names(own)):
                 raise InputError(
                     f"{reading.source_name(stream)} has {counted(len(names), 'column')}, and {called} has "
-                    f"{len(own.names)}: they must be the same. Choose them with --columns."
+                    f"{len(_names(own))}: they must be the same. Choose them with --columns."
                 )
         elif isinstance(own, Tabular):
             empty = Table({name: Values.of_numbers(np.empty(0)) for name in names})
-            own.columns.must_match(empty, reading.source_name(stream), REMEDY if aside is None else KEEP)
+            own.must_match(empty, reading.source_name(stream), REMEDY if aside is None else KEEP)
 
     return Selection(chosen, holds, expects, aside)
+
+
+def _names(own: Intake) -> tuple[str, ...]:
+    """The columns of a stream."""
+    return own.sources if isinstance(own, Tabular) else own.names
 
 
 def _in_order(own: Intake, columns: list[str] | None, names: Sequence[str]) -> bool:
@@ -109,4 +114,4 @@ def _in_order(own: Intake, columns: list[str] | None, names: Sequence[str]) -> b
 
 
 def _named(own: Intake, columns: list[str] | None, table: Table) -> Table:
-    return table.renamed(own.names) if _in_order(own, columns, table.names) else table
+    return table.renamed(_names(own)) if _in_order(own, columns, table.names) else table

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import typer
 from rich.console import Console
 from rich.text import Text
@@ -27,6 +28,7 @@ from tocsin._cli.places import printed
 from tocsin._common.wording import counted, rounded
 from tocsin._data.tables import Table
 from tocsin._explain.beside import Beside
+from tocsin._explain.judged import Judged
 from tocsin._explain.result import Explanation, beside_it
 from tocsin._report.gathering import EXPLAINED_IN_SERIES
 from tocsin._state.outcomes import Outcome, Outcomes
@@ -38,10 +40,12 @@ class Report:
 
     apart: rows within which an alarm follows the one before in the same series.
     before: rows of the stream that earlier watches took in.  beside: what stands beside the latest rows.
+    judged: the numbers of the latest that were judged.
     keep: is called with each alarm in the outbox, before it is told.  last_alarm: its row.
     in_series: alarms that followed each other closely, up to that one.
     data: whether the rows are as the reference's; None if nobody is to be told.
     power: what the detector can see, in sentences, if that is known.
+    unseen: rows that were left out, since the reference lacks the like of their context.  lacking: says so.
     unheard: whether whoever read standard output has left.
     """
 
@@ -61,24 +65,30 @@ class Report:
     keep: Callable[[], None] = lambda: None
     before: int = 0
     beside: Beside = field(default_factory=Beside)
+    judged: Judged = field(default_factory=lambda: Judged(0))
     rows: int = 0
     alarms: int = 0
     last_alarm: int = 0
     in_series: int = 0
+    unseen: int = 0
+    lacking: Callable[[int, int], str | None] = lambda unseen, rows: None
     unheard: bool = False
     _failing: bool = False
     _unwritten: bool = False
 
     def saw_one(self, outcome: Outcome, aside: Table | None = None) -> None:
         """A row was tested; aside: what stands beside it."""
-        self.rows += 1
+        self.judged.add(self.row + 1, 1, np.array([outcome.unseen]))
+        self.rows, self.unseen = self.rows + 1, self.unseen + outcome.unseen
         self.beside.add(aside, 1)
         if self.view is not None:
             self.view.saw_one(outcome.statistic, outcome.threshold)
 
     def saw(self, outcomes: Outcomes, aside: Table | None = None) -> None:
         """Rows were tested."""
+        self.judged.add(self.row + 1, len(outcomes), outcomes.unseen)
         self.rows += len(outcomes)
+        self.unseen += 0 if outcomes.unseen is None else int(outcomes.unseen.sum())
         self.beside.add(aside, len(outcomes))
         if self.view is not None:
             self.view.saw(outcomes.statistic, outcomes.threshold)
@@ -96,7 +106,7 @@ class Report:
         self.alarms += 1
         self.last_alarm, self.in_series = row, self.in_series + 1 if close else 1
         before = row - outcome.time  # of this stream, when the run began
-        explanation = explain().moved_on(before).found_by(self.beside) if self._explains else None
+        explanation = explain().moved_on(before, self.judged.rows).found_by(self.beside) if self._explains else None
         now = datetime.now().astimezone()
         values = f"statistic {outcome.statistic:.5g} > threshold {outcome.threshold:.5g} ({outcome.channel})"
         rarity = "how rare that is by chance is not known"
@@ -214,8 +224,10 @@ class Report:
 
     def summary(self, *, interrupted: bool, saved_to: Path | None, bad_rows: int, kept_in: str | None) -> None:
         """All of it, at the end."""
+        judged = self.rows - self.unseen
         if self.as_json:
-            facts = {"rows": self.rows, "alarms": self.alarms, "expected_false_alarms": self.rows / self.ert}
+            facts = {"rows": self.rows, "alarms": self.alarms, "expected_false_alarms": judged / self.ert}
+            facts |= {"unseen": self.unseen} if self.unseen else {}
             seen = {"power": list(self.power)} if self.power and not self.alarms else {}
             state = {"interrupted": interrupted, "state_saved": saved_to is not None}
             data = {} if self.data is None else {"data": self.data.findings()}
@@ -224,8 +236,10 @@ class Report:
         stopped = "Stopped after " if interrupted else ""
         self._print(
             f"{stopped}{counted(self.rows, 'observation')}: {counted(self.alarms, 'alarm')}, where chance "
-            f"alone would give {by_chance(self.rows, self.ert)}."
+            f"alone would give {by_chance(judged, self.ert)}."
         )
+        if lacking := self.lacking(self.unseen, self.rows):
+            self._print(lacking)
         if not self.alarms:
             self._print(*self.power)
         if self.data is not None and self.rows:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from contextlib import ExitStack, nullcontext, suppress
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -26,6 +27,8 @@ from tocsin._cli.telling import Report
 from tocsin._common.errors import InputError, TocsinError
 from tocsin._detector.detector import Detector
 from tocsin._explain.beside import Beside
+from tocsin._explain.context_words import unseen_told
+from tocsin._explain.judged import Judged
 from tocsin._explain.rows import texts_of
 from tocsin._report.gathering import apart
 from tocsin._state.run import RECENT_WINDOWS
@@ -188,6 +191,8 @@ def command(
         rows = Rows(stream, place, bad, report.tell, follow=follow, from_now=from_now)
         at_the_end.callback(rows.close)
         report.before = rows.before
+        report.judged = Judged(RECENT_WINDOWS * detector.windows_[-1])
+        report.lacking = partial(unseen_told, intake=detector.intake_)
         report.data = None if quiet else Data(detector, rows.before)
         kept_columns = common.names(keep) or []
         report.beside = Beside(

@@ -38,6 +38,9 @@ from tocsin._data.tables import (
     unnamed,
     values_of,
 )
+from tocsin._data.tables.columns import REMEDY
+from tocsin._data.tables.sources import Record
+from tocsin._data.tables.table import Holds
 from tocsin._statistics.base import Points
 
 PIECES = 20
@@ -283,27 +286,63 @@ class Tabular:
     def told_by_moving(self) -> Int64Array:
         return self.columns.told_by_moving
 
+    @property
+    def fields(self) -> Mapping[str, bool]:
+        """The columns of a stream, and whether a record may lack each."""
+        return self.columns.expected
+
+    @property
+    def sources(self) -> tuple[str, ...]:
+        """The columns of a stream."""
+        return tuple(self.fields)
+
+    @property
+    def holds(self) -> Mapping[str, Holds]:
+        """What each of them held in the reference."""
+        return {column.name: column.holds for column in self.columns.columns}
+
+    @property
+    def left_out(self) -> tuple[str, ...]:
+        """Columns that a stream may have besides."""
+        return self.columns.ignored
+
+    def ignores(self, name: str) -> bool:
+        """Whether a column of a stream is not looked at."""
+        return self.columns.ignores(name)
+
+    def must_match(self, table: Table, called: str = "the table", remedy: str = REMEDY) -> None:
+        """Refuse a table that lacks columns of the reference, or has others besides."""
+        self.columns.must_match(table, called, remedy)
+
+    def held(self, table: Table) -> Table:
+        """The reference's columns in a table, each holding what it does in the reference."""
+        return self.columns.held(table)
+
     def many(self, block: object) -> Float64Array:
         table = self.table(block)
         return np.empty((0, self.columns.width)) if table is None else self.columns.encode(table)
 
     def table(self, block: object) -> Table | None:
         """Several observations under the names of the columns; None if there are no observations, and no names."""
-        table = as_table(block, self.columns.ignores, self.columns.expected)
+        table = as_table(block, self.ignores, self.fields)
         if table is None:
             block = validation.plain_array(block) if _is_tensor_or_sparse(block) else validation.unmasked(block)
             if is_collection(block) and len(block) == 0:
                 return None
-            table = unnamed(block, self.names)
+            table = unnamed(block, self.sources)
         return table
 
     def one(self, x: object) -> Float64Array:
-        x = validation.plain_array(x) if _is_tensor_or_sparse(x) else validation.unmasked(x)
-        row = named_row(x, self.names, self.columns.ignores)
+        row = self.row(x)
         quickly = None if isinstance(row, Table) else self.columns.encode_record(row)
         if quickly is not None:
             return quickly
-        return self.columns.encode(one_row(row, self.columns.expected, self.columns.ignores))
+        return self.columns.encode(one_row(row, self.fields, self.ignores))
+
+    def row(self, x: object) -> Table | Record:
+        """One observation, as a table of one row or by names."""
+        x = validation.plain_array(x) if _is_tensor_or_sparse(x) else validation.unmasked(x)
+        return named_row(x, self.sources, self.ignores)
 
 
 def _is_tensor_or_sparse(values: object) -> bool:

@@ -166,6 +166,11 @@ class DetectorBase(Generic[C]):
         return self._current.time
 
     @property
+    def unseen(self) -> int:
+        """Observations so far that were left out, since the reference lacks the like of their context; in all runs."""
+        return self._current.unseen
+
+    @property
     def alarm(self) -> Outcome | None:
         """This run's first alarm; None while it is quiet."""
         return self._current.alarm
@@ -249,7 +254,7 @@ def promised(limits: Thresholds, outcomes: Outcomes) -> BoolArray:
     Where a detector was rehearsed, its null streams counted the silence at the beginning of every run.
     """
     if isinstance(limits, Calibration) and limits.rehearsal is not None:
-        return np.ones(len(outcomes), bool)
+        return np.ones(len(outcomes), bool) if outcomes.unseen is None else ~outcomes.unseen
     return np.isfinite(outcomes.statistic)
 
 
@@ -307,7 +312,10 @@ def content_of(watcher: DetectorBase[C]) -> Parts:
 
 
 def taken_in(fitted: Fitted[C], block: object, *, tensors: bool) -> Points:
-    """Observations as points, on the GPU if they are there and `tensors` are taken as they are."""
+    """Observations as points, on the GPU if they are there and `tensors` are taken as they are.
+
+    Where observations have a context, points are NaN of those whose context the reference lacks.
+    """
     if is_on_gpu(block) and isinstance(fitted.intake, Rows) and tensors:
         return validation.tensor_rows(block, fitted.intake.width)
     return fitted.intake.many(block)

@@ -12,6 +12,7 @@ from tocsin._calibration.normalise import Normaliser
 from tocsin._calibration.result import Calibration, Thresholds
 from tocsin._common.seeds import LARGEST as LARGEST_SEED
 from tocsin._compute.arrays import FARTHEST
+from tocsin._data.contextual import Contextual
 from tocsin._data.intake import Objects, Represented, Rows, Tabular
 from tocsin._detector.checking_views import views_parts
 from tocsin._detector.declared import POSITIVE
@@ -48,7 +49,7 @@ def check_fitted(saved: Any, at: str, kind: type[Thresholds]) -> None:
         "normaliser": Of((Normaliser,)),
         "calibration": Of((kind,)),
         "windows": Many(Whole(2), 1, 1000),
-        "intake": Of((Objects, Represented, Rows, Tabular)),
+        "intake": Of((Contextual, Objects, Represented, Rows, Tabular)),
         "reference": anything,
         "kept": Maybe(index),
         "start": Choice(get_args(Start)),
@@ -91,10 +92,11 @@ def sizes_of(saved: Any, at: str) -> Sizes:
     else:
         columns = intake.columns.width if isinstance(intake, Tabular) else int(intake.width)
         Array("f8", (None, columns))(reference, f"{at}.reference")
+    beside = intake.width_beside if isinstance(intake, Contextual) else 0
     must(windows[-1] <= len(reference), f"{at}.windows", windows, "no wider than the reference has points")
     kept = len(reference) if saved["kept"] is None else len(saved["kept"])
     must(kept > 0, f"{at}.kept", kept, "some points")
-    return Sizes(windows, len(reference), columns, kept, saved["start"] == "warm")
+    return Sizes(windows, len(reference), columns, kept, saved["start"] == "warm", beside)
 
 
 def _check_indices(saved: Any, sizes: Sizes, at: str) -> None:

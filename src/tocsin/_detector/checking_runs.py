@@ -59,8 +59,14 @@ def check_run(
             "alarm": Maybe(Of((Outcome,))),
             "left": Maybe(Each(tuple(left_rule(member, sizes) for member in live.members))),
             "heard": Maybe(heard_rule(ear, 1)),
-        }
+            "beside": Array("f8", (None, sizes.beside)),
+            "unseen": Whole(),
+        },
+        frozenset(("beside", "unseen")),
     )(run, at)
+    if "beside" in run:
+        enough = min(time, recent) <= len(run["beside"]) <= recent
+        must(enough, f"{at}.beside", len(run["beside"]), f"a row for each remembered point, {recent} at most")
     young = sizes.warm and time < RECENT_WINDOWS * sizes.widest
     must(run["left"] is None or young, f"{at}.left", "something", "None, by the clock")
     remembered = min(run["time"], recent)
@@ -207,7 +213,9 @@ def check_bank(bank: Any, at: str, sizes: Sizes, live: GaussianLive | ViewsLive,
             "windows": views_streams(live, sizes, streams)
             if isinstance(live, ViewsLive)
             else _kernel_streams(live, sizes, streams),
-        }
+            "unseen": clock,
+        },
+        frozenset(("unseen",)),
     )(bank, at)
     must(bool((bank["rang"] <= bank["time"]).all()), f"{at}.rang", bank["rang"], "times that have been")
     spoke = bank["heard"][:, 2]

@@ -18,6 +18,7 @@ from tocsin._data.intake import Objects, Represented, Rows, Tabular
 from tocsin._data.tables import Column, Columns
 from tocsin._data.tables.column import ALLOWED
 from tocsin._data.tables.table import Holds
+from tocsin._detector import declared_context
 from tocsin._detector.schema import (
     Array,
     Choice,
@@ -142,6 +143,7 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "threshold": Number(nan=True),
         "rarity": Number(0.0, nan=True, infinite=True),
         "channel": Maybe(Of((Channel,))),
+        "unseen": truth,
     },
     Power: {
         "changes": Many(Of((SimulatedChange,))),
@@ -198,6 +200,7 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "shape": Number(-1.0, 1.0),
         "errors": Array("f8", (2, 2), infinite=True),
     },
+    **declared_context.FIELDS,
 }
 
 
@@ -271,5 +274,6 @@ TOGETHER: dict[type[Any], Callable[[Any, str], None]] = {
     Power: _power,
     RateCurve: _curve,
     Rows: _rows,
+    **declared_context.TOGETHER,
 }
 """What the fields of a class must be to each other."""

@@ -12,12 +12,15 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, Self, TypeVar, get_args
 
+import numpy as np
+
 from tocsin import _compute as compute
 from tocsin._calibration.plan import Mode, Precision
 from tocsin._calibration.result import Calibration
 from tocsin._common.checks import one_of
 from tocsin._common.errors import InputError, Option
 from tocsin._data import validation
+from tocsin._data.contextual import Contextual, Taken
 from tocsin._data.intake import Represented
 from tocsin._data.representations import restore
 from tocsin._data.tables import Kind
@@ -25,7 +28,7 @@ from tocsin._detector import storage
 from tocsin._detector.base import DetectorBase, now, options_rule, taken_in
 from tocsin._detector.checking import parts_rule
 from tocsin._detector.fitting import Fit
-from tocsin._detector.options import learned_from, options_given, statistics_given, windows_for
+from tocsin._detector.options import Given, learned_from, options_given, statistics_given, windows_for
 from tocsin._detector.schema import Many, Of, Rule, text
 from tocsin._detector.sizes import Sizes
 from tocsin._detector.starting import places_of, warm_run
@@ -47,7 +50,7 @@ from tocsin._samplers import Sampler
 from tocsin._state import Fitted, Run, Start
 from tocsin._state.fitted import C
 from tocsin._state.outcomes import Outcome, Outcomes
-from tocsin._statistics.base import Parts, Statistic
+from tocsin._statistics.base import Parts, Points, Statistic
 from tocsin._statistics.family import LiveFamily
 from tocsin._statistics.views import Views
 
@@ -72,6 +75,8 @@ class Watcher(DetectorBase[C]):
         """
         with self._held:
             fitted, run = self._ready(), self._run
+            if isinstance(fitted.intake, Contextual):
+                return self._given(fitted, fitted.intake.taken_one(x))[0]
             point = fitted.intake.one(x)
             if run.alarm is not None and fitted.resets:
                 run = self._begin(fitted, run)
@@ -94,15 +99,34 @@ class Watcher(DetectorBase[C]):
         Whatever goes wrong, or interrupts it, all of the block is taken in or nothing.
         """
         with self._held:
-            fitted, run = self._ready(), self._run.copy()
+            fitted = self._ready()
+            if isinstance(fitted.intake, Contextual):
+                return self._given(fitted, fitted.intake.taken(block))
             points = taken_in(fitted, block, tensors=fitted.live.takes_tensors)
-            observed = fitted.live.observe(points, None) if len(points) else []
-            if fitted.resets:
-                outcomes, run = advance_with_resets(fitted, run, points, observed, partial(self._begin, fitted))
-            else:
-                outcomes = advance(fitted, run, points, observed, 0, len(points))
-            self._run = run
+            outcomes, self._run = self._through(fitted, self._run, points)
             return outcomes
+
+    def _through(self, fitted: Fitted[C], run: Run, points: Points) -> tuple[Outcomes, Run]:
+        """Outcomes of all points, and the run as it is then; the one given stays as it is."""
+        run, observed = run.copy(), fitted.live.observe(points, None) if len(points) else []
+        if fitted.resets:
+            return advance_with_resets(fitted, run, points, observed, partial(self._begin, fitted))
+        return advance(fitted, run, points, observed, 0, len(points)), run
+
+    def _given(self, fitted: Fitted[C], taken: Taken, *, to_alarm: bool = False) -> Outcomes:
+        """The same where observations have a context: those are left out whose like the reference lacks.
+
+        to_alarm: whether to stop at the first alarm, as `update_until_alarm` does.
+        """
+        before, known = self._run, taken.known
+        through = self._to_alarm if to_alarm else self._through
+        outcomes, run = through(fitted, before, taken.points[known])
+        if to_alarm and outcomes.alarm.any():
+            known = known[: int(np.flatnonzero(known)[len(outcomes) - 1]) + 1]
+        judged = np.cumsum(known)[~known]
+        outcomes = outcomes.among(known, np.concatenate([[before.time], outcomes.time])[judged])
+        self._run = run.after(before, taken.beside[: len(known)][known], len(judged))
+        return outcomes
 
     def update_until_alarm(self, block: object) -> Outcomes:
         """Take in observations of a block up to the first alarm, the one that rings included.
@@ -111,12 +135,18 @@ class Watcher(DetectorBase[C]):
         the block.
         """
         with self._held:
-            fitted, run = self._ready(), self._run
+            fitted = self._ready()
+            if isinstance(fitted.intake, Contextual):
+                return self._given(fitted, fitted.intake.taken(block), to_alarm=True)
             points = taken_in(fitted, block, tensors=fitted.live.takes_tensors)
-            if len(points) and run.alarm is not None and fitted.resets:
-                run = self._begin(fitted, run)
-            outcomes, self._run = advance_until_alarm(fitted, run, points)
+            outcomes, self._run = self._to_alarm(fitted, self._run, points)
             return outcomes
+
+    def _to_alarm(self, fitted: Fitted[C], run: Run, points: Points) -> tuple[Outcomes, Run]:
+        """Outcomes up to the first alarm, and the run as it is then; the one given stays as it is."""
+        if len(points) and run.alarm is not None and fitted.resets:
+            run = self._begin(fitted, run)
+        return advance_until_alarm(fitted, run, points)
 
     def reset(self) -> None:
         """Start a new run: forget recent observations and start the clock anew.
@@ -124,7 +154,10 @@ class Watcher(DetectorBase[C]):
         `Views` remember what they have heard, and are silent until their windows hold observations of the new run.
         """
         with self._held:
-            self._run = self._begin(self._ready(), self._run)
+            begun = self._begin(self._ready(), self._run)
+            if self._run.beside is not None:
+                begun = begun.after(self._run, self._run.beside[:0], 0)
+            self._run = begun
 
 
 class Detector(Watcher[Calibration]):
@@ -165,6 +198,14 @@ class Detector(Watcher[Calibration]):
     kinds
         For tables, the kind of each column that is not what it seems, by name: 'number', 'category', 'time' (of day and
         week), 'elapsed' (a time as a number), 'text', 'ignore', 'auto'. The name '*' stands for all other columns.
+    given
+        Columns of the context, by name (of an array, by place): the hour, the load, the kind of customer. The others
+        are watched relative to what these let expect, and a change of the context alone does not ring. A column of
+        times gives hour, weekday and season. Observations whose context the reference lacks are left out, and told.
+        'auto': the column that says when rows came, if there is one, and if that helps.
+    context_model
+        A scikit-learn regressor that says where columns of numbers are expected given the context, or one for each, by
+        name. Default: shrunken levels of categories, smooth functions of numbers and times, and of pairs of these.
     preprocess
         What makes rows of numbers of observations: any function of a batch, a scikit-learn transformer, a PyTorch
         module, the path of an ONNX file, or one of `tocsin.representations`.
@@ -205,7 +246,7 @@ class Detector(Watcher[Calibration]):
     True
     """
 
-    _apart = ("statistic", "preprocess")
+    _apart = ("statistic", "preprocess", "context_model")
     _rests_on = Calibration
     _watching: list[Statistic]
     """The statistics in use: those given, or what the fit has chosen."""
@@ -223,6 +264,8 @@ class Detector(Watcher[Calibration]):
         guarantee: float | None = None,
         interval: bool = True,
         kinds: Mapping[str, Kind] | None = None,
+        given: Given = None,
+        context_model: object = None,
         preprocess: object = None,
         preprocess_share: float = 0.25,
         mode: Mode = "steady",
@@ -241,6 +284,8 @@ class Detector(Watcher[Calibration]):
         self.guarantee = guarantee
         self.interval = interval
         self.kinds = kinds
+        self.given = given
+        self.context_model = context_model
         self.preprocess = preprocess
         self.preprocess_share = preprocess_share
         self.mode = mode
@@ -291,8 +336,9 @@ class Detector(Watcher[Calibration]):
         functions = compute.load(self.backend, self.device)
         with joined(cluster, functions) as executor:
             learned = learned_from(
-                reference, groups, self.kinds, statistics, self.preprocess, self.preprocess_share, seed, progress
-            )
+                reference, groups, self.kinds, statistics, self.preprocess, self.preprocess_share, seed, progress,
+                self.given, self.context_model,
+            )  # fmt: skip
             windows = windows_for(self.window, len(learned.points), self.ert)
             fit = Fit(
                 ert=validation.expected_run_time(self.ert, windows[-1]),
@@ -459,6 +505,7 @@ class Detector(Watcher[Calibration]):
         statistic: Statistic | Sequence[Statistic] | None = None,
         preprocess: object = None,
         *,
+        context_model: object = None,
         backend: compute.Backend | None = None,
         device: str | None = None,
     ) -> Self:
@@ -468,12 +515,14 @@ class Detector(Watcher[Calibration]):
             The statistic that it was made with, if that holds a function of your own: no file can hold those.
         preprocess
             The same for a `preprocess` that no file can hold: the object as it was fitted (`intake_.representation`).
+        context_model
+            The regressors that it was made with, fitted, by column (`intake_.models`).
         backend, device
             To go on with another backend than it was made with, or on another device.
         """
         place = {"backend": backend, "device": device}
         given = {name: value for name, value in place.items() if value is not None}
-        return from_content(cls, storage.read(path, cls.__name__), path, statistic, preprocess, **given)
+        return from_content(cls, storage.read(path, cls.__name__), path, statistic, preprocess, context_model, **given)
 
     def _go_on(self, content: storage.Content, path: str | os.PathLike[str]) -> None:
         found = content.part("names", Many(text))
@@ -491,6 +540,11 @@ class Detector(Watcher[Calibration]):
             intake = Represented.by(restore(fitted.intake.parts, self.preprocess))
             self.preprocess = intake.representation
             self._deploy(replace(fitted, intake=intake), self._run)
+        elif isinstance(fitted.intake, Contextual):
+            expectation = fitted.intake.expectation.again(self.context_model)
+            self._deploy(replace(fitted, intake=replace(fitted.intake, expectation=expectation)), self._run)
+        elif self.context_model is not None:
+            raise InputError(f"{path} was made without a context; leave context_model out.")
         elif self.preprocess is not None:
             raise InputError(f"{path} was made without a preprocess step; leave it out.")
 
@@ -515,12 +569,14 @@ def from_content(
     path: str | os.PathLike[str],
     statistic: Statistic | Sequence[Statistic] | None = None,
     preprocess: object = None,
+    context_model: object = None,
     **place: object,
 ) -> D:
     """The detector that a file holds, by itself or within a bank; place: where to compute, if not as before."""
     options = content.part("options", options_rule(kind))
     with content.explained():
-        detector = kind(**options, statistic=statistic or content["statistic"], preprocess=preprocess)
+        own = statistic or content["statistic"]
+        detector = kind(**options, statistic=own, preprocess=preprocess, context_model=context_model)
         options_given(detector.get_params())
     if place:
         detector.set_params(**place)

@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
-from typing import Any, get_args
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, get_args
 
 from tocsin import _compute as compute
 from tocsin._calibration.plan import Mode
 from tocsin._common.checks import one_of
 from tocsin._common.errors import InputError, Option, ReferenceWarning
 from tocsin._data import validation
+from tocsin._data.contextual import learn_given, learn_with_time
 from tocsin._data.intake import Learned, learn, learn_represented
 from tocsin._data.tables import Kind, ignored_by
 from tocsin._state import Start
 from tocsin._statistics.base import Statistic
 from tocsin._statistics.mmd import MMD
+
+Given = Sequence[str | int] | Literal["auto"] | None
+"""Columns of the context."""
+
+BY_ITSELF = "auto"
 
 
 def statistics_given(statistic: object) -> list[Statistic]:
@@ -53,6 +59,10 @@ def options_given(options: Mapping[str, Any]) -> None:
     ignored_by(options["kinds"])
     for name, kind in (options["kinds"] or {}).items():
         one_of(Option("kinds", {name: kind}), kind, get_args(Kind))
+    given = options["given"]
+    named = isinstance(given, list | tuple) and all(type(name) in (str, int) for name in given)
+    if not (given is None or named or (isinstance(given, str) and given == BY_ITSELF)):
+        raise InputError(Option("given", given), " must be names of columns, in a list.")
     if options["device"] is not None and not isinstance(options["device"], str):
         raise InputError(Option("device", options["device"]), " must be the name of a device.")
 
@@ -66,8 +76,32 @@ def learned_from(
     share: object,
     seed: int,
     progress: bool | None,
+    given: Given = None,
+    model: object = None,
 ) -> Learned:
     """Reference points, and how observations become points from now on."""
+    if isinstance(given, str) and given == BY_ITSELF:
+        plain = preprocess is None and not all(statistic.takes_objects for statistic in statistics)
+        found = learn_with_time(reference, groups, kinds, model, seed) if plain else None
+        if found is not None:
+            return found
+        given = model = None
+    if given is not None:
+        if preprocess is not None:
+            raise InputError(
+                Option("given"), " is for columns, and ", Option("preprocess"),
+                " makes rows without names of them. Give one or the other.",
+            )  # fmt: skip
+        if len(statistics) == 1 and statistics[0].takes_objects:
+            raise InputError(
+                Option("given"), ": what is watched is rows of numbers then, and the statistic is a function of yours "
+                "that takes observations as they are. Leave one of the two out.",
+            )  # fmt: skip
+        return learn_given(reference, groups, kinds, given, model, seed)
+    if model is not None:
+        raise InputError(
+            Option("context_model"), " needs to know the context: name its columns by ", Option("given"), "."
+        )
     if preprocess is None:
         objects_allowed = all(statistic.takes_objects for statistic in statistics)
         return learn(reference, groups, kinds, objects_allowed=objects_allowed)

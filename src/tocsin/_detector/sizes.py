@@ -22,6 +22,7 @@ class Sizes:
     columns: int | None
     compared: int
     warm: bool
+    beside: int = 0
 
     @property
     def widest(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tocsin._experiments.base import Experiment
 from tocsin._experiments.comparison_figures import CALIBRATION, POWER, QQ
+from tocsin._experiments.contexts import CONTEXTS
 from tocsin._experiments.explanations import EXPLANATIONS
 from tocsin._experiments.figure1 import FIGURE1
 from tocsin._experiments.imaging import IMAGING
@@ -40,6 +41,7 @@ EXPERIMENTS = (
         "streams": STREAMS,
         "simulated-streams": SIMULATED_STREAMS,
         "power-card": POWER_CARD,
+        "contexts": CONTEXTS,
     }
 )
 

@@ -14,9 +14,11 @@ from tocsin._calibration.result import Calibration
 from tocsin._common.errors import InputError
 from tocsin._common.wording import counted
 from tocsin._compute.arrays import Int64Array
+from tocsin._data.contextual import Contextual
 from tocsin._explain.columns import RATE, ColumnTest
 from tocsin._explain.contributions import Contributions, column_contributions
 from tocsin._explain.examples import find_examples
+from tocsin._explain.given import Deviations
 from tocsin._explain.kernel import gaussian, median_width, some
 from tocsin._explain.news import NewsHeard
 from tocsin._explain.onset import LEVEL, Axes, Onset, find_onset
@@ -83,15 +85,17 @@ class Alarm:
         )  # fmt: skip
         typical = find_examples(self.recent, fitted.reference, self.kernel, began.probabilities, seed=fitted.seed)
         parts = self._contributions()
+        moved = () if parts is None else self._moved(parts, began)
         return Explanation(
             outcome=self.outcome,
             value=self.value,
             measure="" if parts is None or parts.measure == self.channel else str(parts.measure),
             began=Began(self._time(began.estimate), self._time(began.low), self._time(began.high), LEVEL),
-            columns=() if parts is None else self._moved(parts, began),
+            columns=moved,
             rate=RATE,
             recent=self._examples(self.recent, typical.recent, self._time(0)),
             missed=self._missed(typical.reference),
+            given=self._given(moved, typical.recent),
             run=self.run.number + 1,
         )
 
@@ -105,6 +109,8 @@ class Alarm:
         if not live.model.axes.size:
             chosen = some(len(fitted.reference), COMPARED, fitted.seed)
             said = compare(fitted.intake, choose(fitted.reference, chosen), since)
+            if self.deviations is not None:
+                said = self.deviations.since(began.estimate).words(said)
             words = {own.name: own for own in said}
             latest = self.recent[min(began.high, len(self.recent) - self.after - 1) :]
             beyond = tuple(hearing.beyond(said, since, latest))
@@ -135,6 +141,7 @@ class Alarm:
             recent=self._examples(self.recent, typical, self._time(0)),
             missed=(),
             beyond=beyond,
+            given=self._given(tuple(columns), typical),
             run=self.run.number + 1,
         )
 
@@ -145,16 +152,18 @@ class Alarm:
         ringing = heard.ringing
         own = ringing[str(self.channel.column)]
         first, low, high = heard.onset(own)
-        shown = np.array([len(rows) - 1 - ago for ago in own.ago[:TYPICAL] if ago < len(rows)])
+        shown = np.array([len(rows) - 1 - ago for ago in own.ago[:TYPICAL] if ago < len(rows)], np.int64)
+        columns = heard.columns(ringing, first, self.outcome.statistic, self.deviations)
         return Explanation(
             outcome=self.outcome,
             value=self.outcome.statistic,
             measure="",
             began=Began(self._time(first), self._time(low), self._time(high), LEVEL),
-            columns=heard.columns(ringing, first, self.outcome.statistic),
+            columns=columns,
             rate=1.0,
             recent=self._examples(rows, shown, self._time(0)),
             missed=(),
+            given=self._given(columns, shown),
             run=self.run.number + 1,
         )
 
@@ -222,6 +231,8 @@ class Alarm:
         changes = self._column_test(self.recent)
         before = choose(fitted.reference, some(len(fitted.reference), COMPARED, fitted.seed))
         words = compare(fitted.intake, before, self.recent[began.estimate :])
+        if self.deviations is not None:
+            words = self.deviations.since(began.estimate).words(words)
         changed = set(changes.changed.tolist())
         return tuple(
             Moved(
@@ -257,12 +268,26 @@ class Alarm:
         known: T = self.fitted.known[name]
         return known
 
+    @cached_property
+    def deviations(self) -> Deviations | None:
+        """The recent observations relative to what their context lets expect; None where they have none."""
+        intake = self.fitted.intake
+        return Deviations.of(intake, self.recent, self.run.beside) if isinstance(intake, Contextual) else None
+
+    def _given(self, columns: tuple[Moved, ...], typical: Int64Array) -> tuple[str, ...]:
+        return () if self.deviations is None else self.deviations.sentences(columns, typical.tolist())
+
     def _examples(self, rows: Points, places: Int64Array, first: int) -> tuple[Example, ...]:
         shown = show(self.fitted.intake, choose(rows, places))
+        if self.deviations is not None:
+            shown = [self.deviations.shown(int(place)) for place in places]
         return tuple(Example(first + int(place), values) for place, values in zip(places, shown, strict=True))
 
     def _missed(self, places: Int64Array) -> tuple[Example, ...]:
         fitted = self.fitted
         rows = places if fitted.rows is None else fitted.rows[places]
         shown = show(fitted.intake, choose(fitted.reference, places))
+        if isinstance(fitted.intake, Contextual):
+            past = Deviations(fitted.intake, choose(fitted.reference, places), None)
+            shown = [past.shown(k) for k in range(len(places))]
         return tuple(Example(int(row) + 1, values) for row, values in zip(rows, shown, strict=True))

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from tocsin._calibration.result import Calibration
 from tocsin._compute.arrays import Float64Array
+from tocsin._explain.given import Deviations
 from tocsin._explain.kernel import some
 from tocsin._explain.onset import LEVEL
 from tocsin._explain.result import Moved
@@ -63,11 +64,15 @@ class NewsHeard:
         earlier = math.floor(math.log(1 - LEVEL) / math.log(1 - share)) if share < 1 else 0
         return first, max(first - earlier, 0), first
 
-    def columns(self, ringing: dict[str, Ringing], since: int, statistic: float) -> tuple[Moved, ...]:
-        """What each of these did. statistic: of the alarm."""
+    def columns(
+        self, ringing: dict[str, Ringing], since: int, statistic: float, deviations: Deviations | None
+    ) -> tuple[Moved, ...]:
+        """What each of these did. statistic: of the alarm.  deviations: of recent rows, where they have a context."""
         fitted, calibration = self.fitted, self.fitted.calibration
         chosen = some(len(fitted.reference), COMPARED, fitted.seed)
         words = compare(fitted.intake, choose(fitted.reference, chosen), self.recent[since:])
+        if deviations is not None:
+            words = deviations.since(since).words(words)
         moved = []
         for i, (name, own) in enumerate(ringing.items()):
             loud = self.ear.level(own.log_rate, calibration.threshold) if i else statistic
@@ -80,12 +85,16 @@ class NewsHeard:
                     usual=(0.0, calibration.threshold),
                     p_value=min(calibration.nominal / rarity, 1.0),
                     changed=True,
-                    how=in_words(own),
+                    how=in_words(own) if deviations is None else in_words(own).replace(*FURTHER),
                     before=said.before,
                     after=said.after,
                 )
             )
         return tuple(moved)
+
+
+FURTHER = " all of the reference", " what is expected, further than ever in the reference,"
+"""What is said where rows have a context."""
 
 
 def in_words(own: Ringing) -> str:

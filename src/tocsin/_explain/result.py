@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TypedDict
@@ -110,6 +110,7 @@ class ExplanationFacts(TypedDict):
     recent: list[dict[str, object]]
     missed: list[dict[str, object]]
     beyond: list[str]
+    given: list[str]
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +124,7 @@ class Explanation:
     rate: the part of false alarms of which some column is said to have changed.
     recent: observations that are most typical of the change.  missed: reference rows whose like are not seen any more.
     beyond: columns whose values have left all that the reference has.
+    given: where observations have a context, how far columns that changed are from what is expected of it.
     run: which run of the stream times count in, the first being 1; None where they count observations of the stream.
     when, kept: of the observation that rang, as an `Example` has them.
     """
@@ -136,6 +138,7 @@ class Explanation:
     recent: tuple[Example, ...]
     missed: tuple[Example, ...]
     beyond: tuple[str, ...] = ()
+    given: tuple[str, ...] = ()
     run: int | None = 1
     when: str | None = None
     kept: Mapping[str, str] = field(default_factory=dict)
@@ -150,17 +153,23 @@ class Explanation:
         """The columns that are said to have changed."""
         return tuple(column for column in self.columns if column.changed)
 
-    def moved_on(self, by: int) -> Explanation:
+    def moved_on(self, by: int, judged: Sequence[int] = ()) -> Explanation:
         """The same with all its times moved on, so as to count observations of a stream and not of its latest run.
 
         by: observations of the stream before this run; negative if the run is older than the stream.
+        judged: the numbers of the latest that were judged, the last of them that which rang; others were left out.
         """
-        began = self.began
+        began, last = self.began, self.outcome.time
+
+        def moved(time: int) -> int:
+            back = last - time
+            return judged[-1 - back] if back < len(judged) else time + by
+
         return replace(
             self,
-            outcome=replace(self.outcome, time=self.outcome.time + by),
-            began=replace(began, time=began.time + by, low=began.low + by, high=began.high + by),
-            recent=tuple(replace(example, place=example.place + by) for example in self.recent),
+            outcome=replace(self.outcome, time=last + by),
+            began=replace(began, time=moved(began.time), low=moved(began.low), high=moved(began.high)),
+            recent=tuple(replace(example, place=moved(example.place)) for example in self.recent),
             run=None,
         )
 
@@ -207,6 +216,7 @@ class Explanation:
             ],
             "missed": [{"row": example.place, "values": dict(example.values)} for example in self.missed],
             "beyond": list(self.beyond),
+            "given": list(self.given),
         }
 
     def to_json(self) -> str:
@@ -220,7 +230,7 @@ class Explanation:
         draw_explanation(self, Path(file))
 
     def __str__(self) -> str:
-        return "\n".join([*self._headline(), *self._columns(), *self._left(), *self._examples()])
+        return "\n".join([*self._headline(), *self._columns(), *self._given(), *self._left(), *self._examples()])
 
     def _headline(self) -> list[str]:
         outcome, began = self.outcome, self.began
@@ -270,6 +280,9 @@ class Explanation:
             *([f"Of the other {others} nothing can be said."] if others > 1 else []),
         ]
 
+    def _given(self) -> list[str]:
+        return [f"{sentence[0].upper()}{sentence[1:]}." for sentence in self.given]
+
     def _left(self) -> list[str]:
         if not self.beyond:
             return []
@@ -293,7 +306,9 @@ class Explanation:
         return lines
 
     def _values(self, example: Example) -> str:
-        order = [column.name for column in self.columns if column.name in example.values][:MOST_VALUES]
+        known = [column.name for column in self.columns]
+        order = [name for name in known if name in example.values]
+        order = [*order, *(name for name in example.values if name not in known)][:MOST_VALUES]
         shown = ", ".join(f"{called(name)} {shortened(example.values[name], SHOWN)}" for name in order)
         return f": {shown}{', ...' if len(example.values) > len(order) else ''}" if shown else ""
 

@@ -44,7 +44,7 @@ def beside_rows(intake: Intake, stream: object, keep: Sequence[str]) -> Table:
             f": the stream has no column {' or '.join(map(repr, absent))}; its columns are {listed(first.names)}. Name "
             "some of these, or leave it out.",
         )
-    known = intake.columns.ignored if isinstance(intake, Tabular) else ()
+    known = intake.left_out if isinstance(intake, Tabular) else ()
     index = _index(stream)
     clock = None
     if index is None:
@@ -89,7 +89,7 @@ def _is_last(intake: Intake, row: object, last: object) -> bool:
     """Whether this is the point that came last; a representation may differ in its last digits."""
     if isinstance(intake, Tabular):
         table = intake.table(row) or Table({})
-        row = table.without([name for name in table.names if name not in intake.names])
+        row = table.without([name for name in table.names if name not in intake.sources])
     points = intake.many(row)
     if isinstance(points, np.ndarray):
         return bool(np.allclose(points[-1], np.asarray(last), rtol=1e-4, atol=1e-8))

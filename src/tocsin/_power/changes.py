@@ -16,6 +16,7 @@ import numpy as np
 
 from tocsin._common.wording import called, listed
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
+from tocsin._data.contextual import Contextual
 from tocsin._data.intake import Intake, Represented, Rows, Tabular
 from tocsin._data.tables.column import NUMERIC, QUARTILES_OF_NORMAL
 from tocsin._power.result import Kind
@@ -183,7 +184,15 @@ class Cells:
         """How much a column moves, in its own units."""
         if change.column is None or change.kind not in ("higher", "lower", "other value"):
             return None
-        return float(self.spread[change.column] * (change.size or 1.0))
+        return float(self.spread[change.column] * (change.size or 1.0) * self._unit(change.column))
+
+    def _unit(self, column: int) -> float:
+        """What a number of a point is worth in the column's own units: where rows have a context, about, at the
+        typical spread around what is expected."""
+        if not isinstance(self.intake, Contextual):
+            return 1.0
+        own = {law.name: law.typical for law in self.intake.expectation.laws}
+        return own.get(self.names[column], 1.0)
 
     def features(self, change: Change) -> Int64Array | None:
         """The numbers of a point that a change touches; None for all."""

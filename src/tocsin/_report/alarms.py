@@ -11,6 +11,7 @@ from tocsin._plots.envelope import envelope
 from tocsin._plots.samples import cut
 from tocsin._report.charts import path_chart
 from tocsin._report.clock import clock_of
+from tocsin._report.contexts import against
 from tocsin._report.explained import LONGEST_NAME, explained
 from tocsin._report.gathering import MOST_EXPLAINED, Alarm, Gathered, Series, apart
 from tocsin._report.html import Markup, join, table, tag
@@ -143,6 +144,7 @@ def _article(alarm: Alarm, seen: Gathered) -> Markup:
             label=f"Statistic and threshold from observation {first:,} to the alarm at {alarm.row:,}",
             when=lambda row: told(seen, clock.at(row - first + 1)),
         ),
+        against(alarm.followed, alarm.row),
         explained(alarm),
         id=f"alarm-{alarm.number}",
     )

@@ -41,6 +41,7 @@ def _columns(why: Explanation) -> Markup | None:
     return join(
         tag("h4", "What changed"),
         tag("p", told),
+        *(tag("p", tag("b", f"{sentence[0].upper()}{sentence[1:]}.")) for sentence in why.given),
         _beyond(why),
         _column_table(shown, scale, why),
         tag(
@@ -127,7 +128,8 @@ def _example_table(word: str, examples: tuple[Example, ...], order: list[str]) -
     kept = list(dict.fromkeys(name for example in examples for name in example.kept))
     timed = ["Time"] if any(example.when for example in examples) else []
     named = {name for example in examples for name in example.values}
-    names = [name for name in order if name in named][:MOST_VALUES]
+    others = dict.fromkeys(name for example in examples for name in example.values if name not in order)
+    names = [*(name for name in order if name in named), *others][:MOST_VALUES]
     left = len(named) - len(names)
     rows: list[list[object]] = [
         [

@@ -15,10 +15,12 @@ from tocsin._data.tables import Table, Values
 from tocsin._detector.base import promised
 from tocsin._detector.detector import Detector
 from tocsin._explain.beside import Beside
+from tocsin._explain.judged import Judged
 from tocsin._explain.result import Explanation
 from tocsin._plots.envelope import Envelope
 from tocsin._plots.samples import Bars, Histogram, compared, values_in
 from tocsin._report.clock import Clock
+from tocsin._report.contexts import Followed
 from tocsin._report.quality import Quality
 from tocsin._state.outcomes import Outcome, Outcomes
 from tocsin._state.run import RECENT_WINDOWS
@@ -53,6 +55,7 @@ class Alarm:
     statistic, threshold: of the rows up to this one.  seconds: when these came; NaN where that is not known.
     explanation: its times count rows of the stream, too.
     samples: of some columns, values in the reference and since the change began.
+    followed: the column that changed, against what was expected of it; None where there is no context.
     """
 
     row: int
@@ -62,6 +65,7 @@ class Alarm:
     seconds: Float64Array
     explanation: Explanation
     samples: dict[str, Histogram | Bars]
+    followed: Followed | None = None
 
 
 @dataclass(eq=False)
@@ -94,6 +98,7 @@ class Gathered:
     """All that a report tells of a stream.
 
     keep: columns that stand beside those that are watched.  texts: watched columns of texts.
+    unseen: observations that were left out, since the reference lacks the like of their context.
     close: alarms that follow the one before closely.  series: the strongest ones, in order.
     """
 
@@ -101,7 +106,7 @@ class Gathered:
         if detector.alarm is not None:
             detector.reset()
         self.detector = detector
-        self.rows = self.tests = self.alarms = self.close = 0
+        self.rows = self.tests = self.alarms = self.close = self.unseen = 0
         self.rarest, self.rarest_row = 0.0, 0
         self.rarest_when: str | None = None
         self.statistic, self.threshold = Envelope(MOST_BINS), Envelope(MOST_BINS)
@@ -111,14 +116,15 @@ class Gathered:
         self.quality = Quality(detector)
         self._latest_series: Series | None = None
         self._latest = np.empty((3, 0))
+        self._judged = Judged(RECENT_WINDOWS * detector.windows_[-1])
         self._reference: dict[str, Values | None] = {}
 
     def add(self, rows: object, aside: Table | None = None) -> None:
         """Watch the rows that follow, and what stands beside them; a new run begins after each alarm."""
         intake = self.detector.intake_
         if isinstance(intake, Tabular) and isinstance(rows, Table):
-            intake.columns.must_match(rows)
-            rows = intake.columns.held(rows)
+            intake.must_match(rows)
+            rows = intake.held(rows)
         position, count = 0, count_of(rows)
         while position < count:
             outcomes = self.detector.update_until_alarm(piece_of(rows, position, count))
@@ -131,7 +137,9 @@ class Gathered:
             self.quality.add(rows)
 
     def _saw(self, outcomes: Outcomes, aside: Table | None) -> None:
+        self._judged.add(self.rows + 1, len(outcomes), outcomes.unseen)
         self.rows += len(outcomes)
+        self.unseen += 0 if outcomes.unseen is None else int(outcomes.unseen.sum())
         seconds = self.beside.add(aside, len(outcomes))
         self.clock.add(seconds)
         self.tests += int(promised(self.detector.calibration_, outcomes).sum())
@@ -157,10 +165,12 @@ class Gathered:
         self._keep(series)
         if self._is_to_be_explained(series):
             explanation = self.detector.explain()
-            samples = self._samples(explanation)
-            explanation = explanation.moved_on(self.rows - outcome.time).found_by(self.beside)
+            samples, followed = self._samples(explanation), Followed.of(self.detector, explanation)
+            explanation = explanation.moved_on(self.rows - outcome.time, self._judged.rows).found_by(self.beside)
             statistic, threshold, seconds = self._latest
-            series.alarms.append(Alarm(self.rows, self.alarms, statistic, threshold, seconds, explanation, samples))
+            series.alarms.append(
+                Alarm(self.rows, self.alarms, statistic, threshold, seconds, explanation, samples, followed)
+            )
 
     def _keep(self, series: Series) -> None:
         """Keep the latest series among the others, or leave it out if it is the weakest of too many."""

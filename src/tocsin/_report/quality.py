@@ -1,4 +1,7 @@
-"""The quality of a stream's data beside the reference's, column by column, gathered while the stream is read."""
+"""The quality of a stream's data beside the reference's, column by column, gathered while the stream is read.
+
+A long file, since what is known of a column, what is seen of it and what is said of that stand beside each other.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +14,9 @@ import numpy as np
 
 from tocsin._common.wording import called, counted, share
 from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._data.contextual import Contextual
 from tocsin._data.intake import Rows, Tabular
-from tocsin._data.tables import Column, Columns, Table, Values
+from tocsin._data.tables import Column, Columns, Kind, Table, Values
 from tocsin._data.tables.column import NUMERIC
 from tocsin._detector.detector import Detector
 from tocsin._explain.beside import shortened
@@ -296,6 +300,8 @@ class Quality:
 
 def _known(detector: Detector) -> list[Known]:
     intake = detector.intake_
+    if isinstance(intake, Contextual):
+        return _of_context(intake, len(detector.reference_))
     if isinstance(intake, Tabular):
         points = np.asarray(detector.reference_, dtype=np.float64)
         return [
@@ -305,6 +311,21 @@ def _known(detector: Detector) -> list[Known]:
     if isinstance(intake, Rows):
         return [_of_numbers(name, values_in(intake, detector.reference_, name)) for name in intake.names]
     return []
+
+
+def _of_context(intake: Contextual, rows: int) -> list[Known]:
+    """Columns of the context, and what is watched; of this a detector remembers no range."""
+    known = list[Known]()
+    for own in intake.expectation.design.columns:
+        gaps, numbers = Share(0, rows), own.kind == "number"
+        beyond = _beyond(rows) if numbers else Share(0, rows)
+        ends = (own.low, own.high) if numbers else None
+        kind: Kind = "number" if numbers else own.kind
+        known.append(Known(own.name, kind, gaps, beyond, ends, frozenset(own.levels)))
+    for column in intake.expectation.watched:
+        gaps = Share(round(column.missing * rows), rows)
+        known.append(Known(column.name, column.kind, gaps, Share(0, rows), None, frozenset(column.values)))
+    return known
 
 
 def _of_column(column: Column, rows: Float64Array) -> Known:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
 from scipy import special
 
 from tocsin._common.wording import called, counted, few, listed, rounded
+from tocsin._explain.context_words import unseen_told
 from tocsin._report.describing import changed
 from tocsin._report.gathering import Gathered, Series, apart, closeness
 from tocsin._report.quality import BEYOND
@@ -45,6 +46,18 @@ def verdict(seen: Gathered) -> Verdict:
     as the reference's do (`Seen.findings` has how often that is missed). Where chance can explain the alarms, but not
     what stands in the table of data quality or that a column left all that the reference has, that is said with it.
     """
+    said = _verdict(seen)
+    told = unseen_told(seen.unseen, seen.rows, intake=seen.detector.intake_)
+    if told is None:
+        return said
+    if 2 * seen.unseen <= seen.rows:
+        return replace(said, more=f"{said.more} {told}")
+    level = "unsure" if said.level == "quiet" else said.level
+    return replace(said, level=level, sentence=f"{told} {said.sentence}")
+
+
+def _verdict(seen: Gathered) -> Verdict:
+    """By what was judged."""
     calibration = seen.detector.calibration_
     expected = seen.tests / calibration.nominal if calibration.mode != "fixed" else None
     if not seen.tests:

@@ -51,7 +51,7 @@ def _as_rows(intake: Intake, stream: object, keep: Sequence[str]) -> object:
     """As a table, if the detector knows columns: a page tells of their quality."""
     if isinstance(intake, Tabular):
         table = intake.table(stream) or Table({})
-        return table.without([name for name in keep if name not in intake.names])
+        return table.without([name for name in keep if name not in intake.sources])
     if isinstance(intake, Rows):
         columns = intake.many(stream).T
         return Table({name: Values.of_numbers(data) for name, data in zip(intake.names, columns, strict=True)})

@@ -42,6 +42,8 @@ def frame_of(outcomes: Outcomes, library: Library) -> Any:
         "channel_view": (nw.String(), [channel and channel.view for channel in channels]),
         "channel_column": (nw.String(), [channel and channel.column for channel in channels]),
     }
+    if outcomes.unseen is not None:
+        columns["unseen"] = nw.Boolean(), outcomes.unseen
     data = {name: values for name, (_, values) in columns.items()}
     schema = {name: kind for name, (kind, _) in columns.items()}
     return nw.from_dict(data, schema, backend=library).to_native()

@@ -37,6 +37,7 @@ from tocsin._compute.numpy_news import (
     TIES,
     news_values,
 )
+from tocsin._data.contextual import Contextual
 from tocsin._data.intake import Intake, Rows, Tabular
 from tocsin._data.tables.column import NUMERIC
 from tocsin._state.outcomes import Outcome, Outcomes
@@ -123,7 +124,8 @@ class Ear(Caching):
                 seen[1] = int((counts == 1).sum())
             kinds += [m for m in seen if m not in kinds]
             quiet[c] = [kinds.index(m) for m in seen]
-            if form == OTHER:
+            if form == OTHER or isinstance(intake, Contextual):
+                # Residuals that are alike come of contexts that are; the reference's, left out in turn, never are.
                 own, counts = own[:0], counts[:0]
             else:
                 alone[c] = stopping(np.ones(1, np.int64), count, log_allowed)[0]
@@ -245,10 +247,10 @@ def layout_of(intake: Rows | Tabular) -> Int64Array:
     """Where columns are in a point, and what they are there; see `news_watch`."""
     if isinstance(intake, Rows):
         return np.array([[j, 1, NUMBER, NEVER] for j in range(intake.width)], np.int64)
-    rows = []
+    rows, shares = [], intake.shares if isinstance(intake, Contextual) else frozenset()
     for i, column in enumerate(intake.columns.columns):
         start = intake.columns.features_of(i).start
-        form = NUMBER if column.kind in NUMERIC else OTHER
+        form = NUMBER if column.kind in NUMERIC and column.name not in shares else OTHER
         if column.kind == "category":
             form = CORNER if column.corners else DIRECTION
         rows.append([start, column.width, form, start + column.width if column.missing else NEWLY])

@@ -34,6 +34,8 @@ class Outcome:
     rarity: chance alone would give a statistic as large once in so many observations; at the threshold it is the
         expected run time. NaN where the detector cannot tell.
     channel: the channel that spoke; None while windows fill.
+    unseen: whether the observation was left out, since the reference lacks the like of its context: `time` has not
+        moved on then, and nothing was tested.
     """
 
     time: int
@@ -42,9 +44,17 @@ class Outcome:
     threshold: float
     rarity: float
     channel: Channel | None
+    unseen: bool = False
 
     def __init__(
-        self, time: int, alarm: bool, statistic: float, threshold: float, rarity: float, channel: Channel | None
+        self,
+        time: int,
+        alarm: bool,
+        statistic: float,
+        threshold: float,
+        rarity: float,
+        channel: Channel | None,
+        unseen: bool = False,
     ) -> None:
         # There is one of each observation, and the way round `__setattr__` that a frozen dataclass takes is long.
         _set_time(self, time)
@@ -53,9 +63,10 @@ class Outcome:
         _set_threshold(self, threshold)
         _set_rarity(self, rarity)
         _set_channel(self, channel)
+        _set_unseen(self, unseen)
 
 
-_set_time, _set_alarm, _set_statistic, _set_threshold, _set_rarity, _set_channel = (
+_set_time, _set_alarm, _set_statistic, _set_threshold, _set_rarity, _set_channel, _set_unseen = (
     vars(Outcome)[field.name].__set__ for field in fields(Outcome)
 )
 
@@ -66,9 +77,10 @@ class Outcomes(Caching):
 
     Indexing or iterating gives `Outcome`s, slicing `Outcomes`. Frames have the columns time, alarm, statistic,
     threshold and rarity, and, of the channel that spoke, channel_statistic, channel_window, channel_width,
-    channel_view and channel_column; null for what is not known.
+    channel_view and channel_column; null for what is not known. Where observations have a context, unseen too.
 
     loudest: index into `channels` of the channel that spoke.  curve: how rare each statistic is.
+    unseen: which were left out, since the reference lacks the like of their context; None where they have none.
     """
 
     time: Int64Array
@@ -78,6 +90,7 @@ class Outcomes(Caching):
     loudest: Int64Array
     channels: tuple[Channel, ...]
     curve: RateCurve | None
+    unseen: BoolArray | None = None
 
     @cached_property
     def rarity(self) -> Float64Array:
@@ -97,7 +110,7 @@ class Outcomes(Caching):
         if isinstance(i, slice):
             return Outcomes(
                 self.time[i], self.alarm[i], self.statistic[i], self.threshold[i], self.loudest[i], self.channels,
-                self.curve,
+                self.curve, None if self.unseen is None else self.unseen[i],
             )  # fmt: skip
         full = not np.isnan(self.statistic[i])
         return Outcome(
@@ -107,6 +120,7 @@ class Outcomes(Caching):
             float(self.threshold[i]),
             self.curve.rarity(float(self.statistic[i])) if self.curve and full else float("nan"),
             self.channels[self.loudest[i]] if full else None,
+            self.unseen is not None and bool(self.unseen[i]),
         )
 
     @property
@@ -127,6 +141,18 @@ class Outcomes(Caching):
             pieces[0].channels,
             pieces[0].curve,
         )
+
+    def among(self, known: BoolArray, times: Int64Array) -> Outcomes:
+        """The same with those observations in between that were left out, each at the time of the one before it.
+
+        known: which of all were not left out.  times: of those that were.
+        """
+        time, loudest = np.empty(len(known), np.int64), np.zeros(len(known), np.int64)
+        statistic, threshold = np.full((2, len(known)), np.nan)
+        alarm = np.zeros(len(known), bool)
+        time[known], alarm[known], loudest[known] = self.time, self.alarm, self.loudest
+        statistic[known], threshold[known], time[~known] = self.statistic, self.threshold, times
+        return Outcomes(time, alarm, statistic, threshold, loudest, self.channels, self.curve, ~known)
 
     def to_pandas(self) -> pandas.DataFrame:
         """As a frame of pandas."""

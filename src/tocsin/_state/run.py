@@ -30,6 +30,8 @@ class Run:
     due: what `left` adds to channels, once it was asked for; it is not kept in files.
     heard: what it keeps of news; None when it begins, or hears none.
     stream: 0 for that of a detector alone; among many, the number that chooses its coins.
+    unseen: observations that were left out so far, in all runs.  beside: what was expected of the latest ones that were
+        not, oldest first; None where observations have no context.
     """
 
     windows: list[WindowState]
@@ -42,6 +44,8 @@ class Run:
     due: Float64Array | None = None
     heard: Float64Array | None = None
     stream: int = 0
+    unseen: int = 0
+    beside: Float64Array | None = None
 
     @classmethod
     def begun(
@@ -100,9 +104,16 @@ class Run:
         elif len(points):
             self.recent.extend(points[-most:].copy())
 
+    def after(self, before: Run, beside: Float64Array, unseen: int) -> Run:
+        """This one, which goes on from another, with what was expected meanwhile, and so many left out."""
+        known = beside if before.beside is None else np.concatenate([before.beside, beside])
+        most = self.recent.maxlen or 0
+        return replace(self, beside=known[max(len(known) - most, 0) :], unseen=before.unseen + unseen)
+
     def parts(self, *, numeric: bool) -> Parts:
         """What a file holds. numeric: whether points are rows of numbers."""
-        return {
+        aside = {} if self.beside is None else {"beside": self.beside, "unseen": self.unseen}
+        return aside | {
             "windows": self.windows,
             "recent": np.array(self.recent) if numeric else list(self.recent),
             "begun_with": self.begun_with,

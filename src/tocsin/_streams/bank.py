@@ -18,6 +18,7 @@ from tocsin._common.seeds import Purpose, generator
 from tocsin._common.wording import counted
 from tocsin._compute.arrays import Array, BoolArray, Float64Array, Int64Array, UInt64Array
 from tocsin._data import validation
+from tocsin._data.contextual import Contextual
 from tocsin._detector import storage
 from tocsin._detector.base import content_of, fitted_of, taken_in
 from tocsin._detector.checking import sizes_of
@@ -84,7 +85,7 @@ class DetectorBank:
         self._fitted = promising(fitted_of(detector), ert, for_all)
         live = shared_by(self._fitted)
         self._windows, self._lock = bank_of(live, count), RLock()
-        self._time, self._run, self._rang, self._begun = (np.zeros(count, np.int64) for _ in range(4))
+        self._time, self._run, self._rang, self._begun, self._unseen = (np.zeros(count, np.int64) for _ in range(5))
         self._heard = np.zeros((count, 3))  # statistic, threshold and channel of each stream's alarm
         ear = self._fitted.ear
         self._news = None if ear is None else ear.begun(count)
@@ -119,7 +120,16 @@ class DetectorBank:
             )
         with self._lock:
             # Ctrl-C in the middle of a step waits for its end, so that all streams have made it.
+            if isinstance(self._fitted.intake, Contextual):
+                return undisturbed(partial(self._given, chosen, points))
             return undisturbed(partial(self._step, chosen, points))
+
+    def _given(self, chosen: Int64Array, points: Float64Array) -> Outcomes:
+        """A step in which those streams stay where they are whose context is one that the reference lacks."""
+        known = ~np.isnan(points[:, 0])
+        self._unseen[chosen[~known]] += 1
+        outcomes = self._step(chosen[known], points[known])
+        return outcomes.among(known, self._time[chosen[~known]])
 
     def _step(self, chosen: Int64Array, points: Points) -> Outcomes:
         if self._fitted.resets:
@@ -245,6 +255,11 @@ class DetectorBank:
         """How many runs of each stream came before its present one."""
         return self._run.copy()
 
+    @property
+    def unseen(self) -> Int64Array:
+        """Observations of each stream that were left out, since the reference lacks the like of their context."""
+        return self._unseen.copy()
+
     def __repr__(self) -> str:
         promise = told(self.calibration_, "stream", self.ert or self.detector.calibration_.ert, self.for_all)
         rang = int(self.alarms.sum())
@@ -266,19 +281,28 @@ class DetectorBank:
                 "heard": self._heard.copy(),
                 "news": None if self._news is None else self._news.copy(),
                 "windows": snapshot(self._windows.state()),
+                **({"unseen": self._unseen.copy()} if isinstance(self._fitted.intake, Contextual) else {}),
             }
         storage.write(path, {**content_of(self.detector), "kind": type(self).__name__, "bank": bank})
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], preprocess: object = None, **place: object) -> Self:
-        """Read a bank; it goes on where it was saved. preprocess, backend, device: as in `Detector.load`."""
+    def load(
+        cls,
+        path: str | os.PathLike[str],
+        preprocess: object = None,
+        *,
+        context_model: object = None,
+        **place: object,
+    ) -> Self:
+        """Read a bank; it goes on where it was saved. The others: as in `Detector.load`."""
         content = storage.read(path, cls.__name__)
-        detector = from_content(Detector, content, path, None, preprocess, **place)
+        detector = from_content(Detector, content, path, None, preprocess, context_model, **place)
         with content.explained():
             live, sizes = shared_by(fitted_of(detector)), sizes_of(content["fitted"], "fitted")
             saved = content.part("bank", partial(check_bank, sizes=sizes, live=live, ear=fitted_of(detector).ear))
             bank = cls(detector, saved["streams"], ert=saved["ert"], for_all=saved["for_all"])
         bank._time, bank._run, bank._rang, bank._heard = (saved[name] for name in ("time", "run", "rang", "heard"))
+        bank._unseen = saved.get("unseen", bank._unseen)
         if bank._news is not None and saved["news"] is not None:
             bank._news = saved["news"]
         bank._windows.resume(saved["windows"])

@@ -56,7 +56,7 @@ class Columns:
             one_of(Option("kinds", {name: kind}), kind, get_args(Kind))
         ignored = tuple(name for name, kind in kinds.items() if kind == "ignore")
         kept = table.without([name for name in table.names if ignores(name)])
-        kept = Table({name: _with_times(values, kind_given(kinds, name)) for name, values in kept})
+        kept = Table({name: with_times(values, kind_given(kinds, name)) for name, values in kept})
         clocks = [name for name, values in kept if kind_given(kinds, name) == "auto" and is_clock(values)]
         ignored, kept = (*ignored, *clocks), kept.without(clocks)
         if not kept.columns:
@@ -297,7 +297,7 @@ def must_have(
         )
 
 
-def _with_times(values: Values, kind: Kind) -> Values:
+def with_times(values: Values, kind: Kind) -> Values:
     """Strings of a reference as times, if all are; those that numbers could be read from, only if it is said so."""
     if values.holds != "strings" or values.named or kind not in ("auto", "time", "elapsed"):
         return values

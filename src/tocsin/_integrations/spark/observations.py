@@ -102,7 +102,9 @@ def layout_for(
         names: tuple[str, ...] = (columns,)
     elif columns is not None:
         names = tuple(columns)
-    elif isinstance(intake, Tabular) or (isinstance(intake, Rows) and intake.labels):
+    elif isinstance(intake, Tabular):
+        names = intake.sources
+    elif isinstance(intake, Rows) and intake.labels:
         names = intake.names
     else:
         names = tuple(name for name in frame.columns if name not in (key, order, reset))
@@ -112,7 +114,7 @@ def layout_for(
         raise InputError("No column is left for observations. Name them: columns=[...].")
     kinds = [frame.schema[name].dataType for name in names]
     if isinstance(intake, Tabular):
-        _must_have_all(names, intake.names)
+        _must_have_all(names, intake.sources)
         return Layout("table", names, reset=reset)
     if single and isinstance(kinds[0], types.ArrayType):
         return Layout("numbers", names, intake.width if isinstance(intake, Rows) else None, reset)

@@ -12,9 +12,10 @@ import numpy as np
 from tocsin._calibration.result import Calibration
 from tocsin._common.checks import is_whole
 from tocsin._common.errors import Code, InputError, Option, StorageError
-from tocsin._common.wording import counted
+from tocsin._common.wording import counted, listed
 from tocsin._compute.arrays import Array, BoolArray, Float64Array, Int64Array
 from tocsin._data import validation
+from tocsin._data.contextual import Contextual
 from tocsin._data.intake import Intake, Rows
 from tocsin._data.representations.batches import count_of, form_of, rows_at
 from tocsin._detector.base import fitted_of
@@ -188,9 +189,10 @@ class Fleet:
         turns = in_turn(owner, order, kept.last, gapless=self._gapless)
         # A row that cannot be taken in has had its turn.
         kept.last[owner[turns.taken]] = order[turns.taken]
-        wrong = np.isin(turns.taken, list(bad))
+        wrong, unseen = np.isin(turns.taken, list(bad)), np.isnan(points[turns.taken, 0])
         refused = [*turns.refused, *(Refused(int(i), "bad", bad[int(i)]) for i in turns.taken[wrong])]
-        taken = turns.taken[~wrong]
+        refused += [Refused(int(i), "unseen", self._lacking) for i in turns.taken[unseen]]
+        taken = turns.taken[~wrong & ~unseen]
         found = Alarms(self._windows, kept, keys, owner, order, taken, explain=self._explain)
         found.tell_again(turns.before)
         if len(taken):
@@ -254,6 +256,13 @@ class Fleet:
                     middle = (start + stop) // 2
                     waiting += [(middle, stop), (start, middle)]
         return points, bad
+
+    @property
+    def _lacking(self) -> str:
+        """Why rows are left out whose points are NaN."""
+        intake = self._windows.fitted.intake
+        names = listed(intake.given) if isinstance(intake, Contextual) else ""
+        return f"The reference lacks the like of this row's context ({names}), so nothing can be expected of it."
 
     # States
 

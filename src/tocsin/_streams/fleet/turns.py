@@ -12,7 +12,7 @@ from tocsin._common.wording import counted
 from tocsin._compute.arrays import Int64Array
 from tocsin._streams.fleet.states import NEVER
 
-Reason = Literal["bad", "late", "twice", "gap"]
+Reason = Literal["bad", "unseen", "late", "twice", "gap"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,8 @@ class Refused:
     """A row that was not taken in.
 
     row: its place in the batch.
-    reason: 'bad': the detector cannot take it (NaN, wrong width, ...). 'late': its order is not after the key's last.
+    reason: 'bad': the detector cannot take it (NaN, wrong width, ...). 'unseen': the reference lacks the like of its
+        context. 'late': its order is not after the key's last.
         'twice': another row has its key and order. 'gap': an order before it is missing.
     """
 

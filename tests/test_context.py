@@ -1,0 +1,259 @@
+"""What is expected given a context: functions, shrinkage, left out stretches, and how near the truth they come."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.interpolate import CubicSpline
+
+from contexts import CUSTOMERS, EXTRA, GIVEN, Record, numbers, records
+from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._data.context import basis
+from tocsin._data.context.basis import Surrounding, summed
+from tocsin._data.context.expectation import FOLDS, folds_of
+from tocsin._data.context.ridge import NONE, SHRINKAGES, UNSHRUNKEN, Functions, Ridge
+from tocsin._data.contextual import Contextual, learn_given
+from tocsin._data.tables import Values
+from tocsin._experiments.context_laws import CONTEXT_LAWS, WATCHED, as_table, drawn
+
+
+def intake(rows: list[Record]) -> Contextual:
+    found = learn_given(rows, None, None, GIVEN).intake
+    assert isinstance(found, Contextual)
+    return found
+
+
+def spline(count: int, seed: int = 0) -> tuple[Surrounding, Float64Array]:
+    x = np.random.default_rng(seed).gamma(2.0, size=count)
+    return Surrounding.learn("x", Values.of_numbers(x), "auto"), x
+
+
+# Functions of a context
+
+
+def test_functions_of_a_number_are_natural_cubic_splines_of_its_knots() -> None:
+    own, x = spline(500)
+    assert len(own.knots) == basis.KNOTS
+    rows = np.column_stack(own.terms(Values.of_numbers(x)))
+    at_knots = np.column_stack(own.terms(Values.of_numbers(own.knots)))
+    assert rows.shape[1] == basis.KNOTS - 1  # all but the constant
+    np.testing.assert_allclose(CubicSpline(own.knots, at_knots, bc_type="natural")(x), rows, atol=1e-8)
+
+
+def test_bends_vary_less_the_more_they_bend_and_say_nothing_of_slopes() -> None:
+    own, x = spline(800)
+    slope, bends = own.terms(Values.of_numbers(x))
+    np.testing.assert_allclose([slope.mean(), slope.std()], [0, 1], atol=1e-9)
+    np.testing.assert_allclose(bends.T @ np.column_stack([np.ones_like(x), x]) / len(x), 0, atol=1e-8)
+    spreads = bends.std(0)
+    assert spreads[0] == pytest.approx(1)
+    assert (np.diff(spreads) < 0).all()
+
+
+def test_few_whole_numbers_and_strings_are_levels_and_times_are_cycles() -> None:
+    whole = Surrounding.learn("gear", Values.of_numbers(np.arange(40.0) % 5), "auto")
+    assert whole.kind == "category"
+    assert Surrounding.learn("gear", Values.of_numbers(np.arange(40.0) % 5), "number").kind == "number"
+    assert Surrounding.learn("share", Values.of_numbers(np.arange(40.0) % 5 / 8), "auto").kind == "number"
+    weeks = Values.of_numbers(np.arange(24 * 29) * 3600.0, "times")
+    times = Surrounding.learn("time", weeks, "auto")
+    assert times.cycles == ("day", "week")
+    hours, days = times.terms(weeks)
+    assert hours.shape == (len(weeks), 2 * basis.HARMONICS["day"])
+    np.testing.assert_allclose(hours[:24], hours[24:48], atol=1e-9)
+    assert days[0].argmax() == 3  # 1970 began on a Thursday
+    assert days.sum(1).tolist() == [1.0] * len(weeks)
+    assert times.told(14 * 3600.0) == "14:00 on a Thursday"
+
+
+def test_what_the_reference_has_the_like_of() -> None:
+    own = Surrounding.learn("load", Values.of_numbers(np.linspace(0, 10, 101)), "auto")
+    seen = own.known(Values.of_numbers(np.array([-0.6, -0.4, 5, 10.4, 10.6, np.nan])))
+    assert seen.tolist() == [False, True, True, True, False, False]
+    word = Surrounding.learn("customer", Values.of_words(["new", "old", None]), "auto")
+    assert word.known(Values.of_words(["old", "never", None])).tolist() == [True, False, False]
+
+
+# Shrinkage
+
+
+def oracle(rows: Float64Array, wanted: Float64Array, shrinkage: Float64Array) -> Float64Array:
+    """Ridge regression as ordinary least squares with a row more for each function."""
+    more = np.vstack([rows, np.diag(np.sqrt(shrinkage))])
+    found: Float64Array = np.linalg.lstsq(more, np.concatenate([wanted, np.zeros(len(shrinkage))]), rcond=None)[0]
+    return found
+
+
+def problem() -> tuple[Functions, Float64Array]:
+    rng = np.random.default_rng(3)
+    rows = np.column_stack([np.ones(200), rng.normal(size=(200, 5))])
+    wanted = rows @ np.array([1.0, 1.0, -1.0, 0.0, 0.0, 0.0]) + rng.normal(size=200)
+    return Functions(rows, np.arange(200) * 4 // 200, [slice(0, 1), slice(1, 3), slice(3, 6)], 2), wanted
+
+
+def test_weights_are_those_of_ridge_regression_also_without_each_stretch() -> None:
+    functions, wanted = problem()
+    chosen = Ridge(functions, wanted).choose()
+    assert chosen.shrinkages[0] != NONE  # the first term matters
+    assert chosen.shrinkages[1] == NONE  # and the second does not
+    assert chosen.places.tolist() == [0, 1, 2]
+    shrinkage = 200 * np.array([UNSHRUNKEN, *[SHRINKAGES[chosen.shrinkages[0]]] * 2])
+    rows = functions.rows[:, :3]
+    np.testing.assert_allclose(chosen.weights, oracle(rows, wanted, shrinkage), atol=1e-6)
+    np.testing.assert_allclose(chosen.inverse, np.linalg.inv(rows.T @ rows + np.diag(shrinkage)), atol=1e-9)
+    errors = 0.0
+    for k in range(4):
+        own = functions.folds == k
+        weights = oracle(rows[~own], wanted[~own], shrinkage)
+        np.testing.assert_allclose(chosen.fold_weights[k], weights, atol=1e-6)
+        errors += float(((wanted[own] - rows[own] @ weights) ** 2).sum())
+    means = np.array([wanted[functions.folds != k].mean() for k in range(4)])
+    alone = ((wanted - means[functions.folds]) ** 2).sum()
+    assert chosen.explained == pytest.approx(1 - errors / alone, abs=1e-6)
+
+
+def test_the_shrinkage_is_the_best_for_stretches_left_out_of_those_around_it() -> None:
+    functions, wanted = problem()
+    chosen = Ridge(functions, wanted).choose()
+    rows, best = functions.rows[:, :3], chosen.shrinkages[0]
+
+    def left_out(place: int) -> float:
+        total = 0.0
+        for k in range(4):
+            own = functions.folds == k
+            weights = oracle(rows[~own], wanted[~own], 200 * np.array([UNSHRUNKEN, *[SHRINKAGES[place]] * 2]))
+            total += float(((wanted[own] - rows[own] @ weights) ** 2).sum())
+        return total
+
+    near = [k for k in (best - 1, best + 1) if 0 <= k < len(SHRINKAGES)]
+    assert all(left_out(best) <= left_out(k) + 1e-9 for k in near)
+
+
+@pytest.mark.parametrize(("edges", "wanted"), [([0, 100], 10), ([0, 30, 100], 10), ([0, *range(7, 98, 7), 100], 10)])
+def test_stretches_are_contiguous_and_groups_stay_whole_where_there_are_enough(edges: list[int], wanted: int) -> None:
+    folds = folds_of(np.array(edges))
+    assert len(np.unique(folds)) == wanted == FOLDS
+    assert (np.diff(folds) >= 0).all()
+    if len(edges) > FOLDS:
+        assert all(len(set(folds[a:b].tolist())) == 1 for a, b in pairwise(edges))
+
+
+def test_sums_are_the_same_to_the_last_bit_for_a_row_alone() -> None:
+    rng = np.random.default_rng(0)
+    rows, weights = rng.normal(size=(50, 30)), rng.normal(size=(30, 4))
+    every = summed(rows, weights)
+    np.testing.assert_allclose(every, rows @ weights)
+    assert all(np.array_equal(summed(row[None], weights)[0], own) for row, own in zip(rows, every, strict=True))
+
+
+# How near the truth
+
+
+@pytest.mark.parametrize("law", [name for name in CONTEXT_LAWS if name != "nothing"])
+def test_what_is_expected_is_near_the_truth(law: str) -> None:
+    """With 3000 rows, expected values of noise of spread 1 have errors of sqrt(functions / rows), 0.1 at most; spreads
+    are known to a tenth. Bounds are three times that."""
+    rng = np.random.default_rng(4)
+    context, values = drawn(law, rng, 3000, 0.0)
+    learned = learn_given(as_table(context, values), None, None, list(context))
+    assert isinstance(learned.intake, Contextual)
+    expectation = learned.intake.expectation
+    truth = CONTEXT_LAWS[law](rng, 500, 0.0)
+    held = expectation.design.held(as_table(truth.context, truth.expected))
+    known = np.flatnonzero(expectation.design.known(held))
+    expected, spread = expectation.of(held[known])
+    assert np.sqrt(np.mean((expected[:, 0] - truth.expected[known]) ** 2)) < 0.3
+    assert np.sqrt(np.mean(np.log(spread[:, 0] / truth.spread[known]) ** 2)) < 0.3
+    assert expectation.laws[0].explained > 0.6
+    assert expectation.laws[0].column == WATCHED
+
+
+def test_residuals_of_the_reference_are_those_of_rows_to_come() -> None:
+    """Of 120 rows and some five functions: in rows that were learned from spreads are 4 % smaller than in new ones, and
+    in stretches left out they are as in new rows. Spreads of 12 references of 120 are known to 2 %: five of those."""
+    ratios = []
+    for seed in range(12):
+        learned = learn_given(records(seed, 120), None, None, GIVEN)
+        known = learned.intake
+        assert isinstance(known, Contextual)
+        place = int(np.flatnonzero(known.owners == known.names.index("x"))[0])
+        fresh, again = (known.many(records(own, count))[:, place] for own, count in ((100 + seed, 2000), (seed, 120)))
+        spread = fresh[~np.isnan(fresh)].std()
+        ratios.append((learned.points[:, place].std() / spread, again.std() / spread))
+    left_out, learned_from = np.mean(ratios, axis=0)
+    assert left_out == pytest.approx(1, abs=0.1)
+    assert learned_from < left_out - 0.02
+
+
+def test_a_context_that_means_nothing_is_left_out() -> None:
+    """A term enters that lessens errors by more than a standard error: by chance one in six does, of two to four."""
+    nothing = 0
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        learned = learn_given(as_table(*drawn("nothing", rng, 500, 0.7)), None, None, ["load"])
+        assert isinstance(learned.intake, Contextual)
+        nothing += len(learned.intake.expectation.laws[0].places) == 1
+        assert learned.intake.expectation.laws[0].explained < 0.1
+    assert nothing >= 5
+
+
+def test_a_level_with_few_rows_is_expected_to_be_like_the_others() -> None:
+    rows = records(0, 400)
+    for row in rows[:3]:
+        row["customer"] = "rare"
+        row["x"] = 2 * row["load"] + 8
+    known = intake(rows)
+    table = known.table([{**rows[0], "load": 0.0, "customer": word} for word in (*CUSTOMERS, "rare")])
+    assert table is not None
+    expected, spread = known.expectation.of(known.expectation.design.held(table))
+    np.testing.assert_allclose(expected[:3, 0], EXTRA, atol=0.5)
+    assert 0.3 < expected[3, 0] < 8  # of three rows that say 8
+    assert spread[3, 0] > 1.05 * spread[:3, 0].max()  # and it is not well known
+
+
+def test_categories_and_gaps_have_expectations_too() -> None:
+    rows = records(0, 600)
+    rng = np.random.default_rng(1)
+    for row in rows:
+        if rng.random() < 0.4 * (row["load"] > 0):
+            row["y"] = None
+    known = intake(rows)
+    assert known.names == ("x", "y", "y missing", "kind: blue", "kind: never seen")
+    explained = {law.name: law.explained for law in known.expectation.laws}
+    assert explained["kind: blue"] > 0.2
+    assert explained["y missing"] > 0.1
+    points = known.many([{**rows[0], "kind": "green"}, rows[0]])
+    features = known.columns.features_of(known.names.index("kind: never seen"))
+    assert points[0, features.start] == 1
+    assert abs(points[1, features.start]) < 1e-9
+
+
+def test_residuals_have_no_place_for_what_the_context_explains() -> None:
+    """Correlations of 4000 residuals with what they were made of: five standard deviations are 0.08."""
+    known, rows = intake(records(0, 2000)), records(9, 4000)
+    points = known.many(rows)
+    seen = ~np.isnan(points[:, 0])
+    x = points[seen, int(np.flatnonzero(known.owners == 0)[0])]
+    for context in (numbers(rows, "load"), np.array([row["customer"] == "old" for row in rows], float)):
+        assert abs(np.corrcoef(x, context[seen])[0, 1]) < 0.08 + 0.05  # and what 2000 rows do not tell
+    assert abs(np.corrcoef(numbers(rows, "x"), numbers(rows, "load"))[0, 1]) > 0.6
+
+
+@pytest.mark.parametrize("groups", [None, np.repeat(np.arange(20), 20)])
+def test_a_reference_in_groups_is_learned_from_and_kept_in_order(groups: Int64Array | None) -> None:
+    own: dict[str, Any] = {} if groups is None else {"groups": groups}
+    learned = learn_given(records(0, 400), own.get("groups"), None, GIVEN)
+    assert learned.edges.tolist() == ([0, 400] if groups is None else list(range(0, 401, 20)))
+    assert learned.rows.tolist() == list(range(400))
+
+
+def test_rows_without_a_context_leave_the_reference() -> None:
+    rows = records(0, 400)
+    for k in (5, 17):
+        rows[k]["load"] = None
+    learned = learn_given(rows, None, None, GIVEN)
+    assert learned.rows.tolist() == [k for k in range(400) if k not in (5, 17)]
+    assert len(learned.points) == 398
