@@ -48,8 +48,12 @@ def misses(channels: Float64Array) -> list[Float64Array]:
     return [channels[a:b] - total[a - 1] / a for a, b in pairwise(stretches(len(channels)))]
 
 
-def units(missed: list[Float64Array], rows: int, window: int) -> Float64Array:
-    """What a channel is off by, from the stretches that were rehearsed; of so many rows, by windows of so many."""
+def units(missed: list[Float64Array], rows: int, window: int, freedom: int | None = None) -> Float64Array:
+    """What a channel is off by, from the stretches that were rehearsed; of so many rows, by windows of so many.
+
+    freedom: degrees of freedom with which is known what differs between stretches, if not as many as there are; of
+        stretches that are whole recordings, all rows are judged.
+    """
     from scipy import special  # slow to import, and needed by fits alone
 
     length, number = float(np.mean([len(stretch) for stretch in missed])), len(missed)
@@ -57,8 +61,9 @@ def units(missed: list[Float64Array], rows: int, window: int) -> Float64Array:
     between = np.mean([stretch.mean(0) ** 2 for stretch in missed], axis=0)
     total = between + within + 1e-9
     share = np.maximum(between - within * min(1.0, window / length), 0) / total
-    freedom = 1 / (share**2 / number + (1 - share) ** 2 / max(rows * (1 - START) / window, 2))
-    doubt = special.stdtrit(np.maximum(freedom, 2), 1 - DOUBT) / special.ndtri(1 - DOUBT)
+    judged = rows * (1 - START) if freedom is None else rows
+    known = 1 / (share**2 / (freedom or number) + (1 - share) ** 2 / max(judged / window, 2))
+    doubt = special.stdtrit(np.maximum(known, 2), 1 - DOUBT) / special.ndtri(1 - DOUBT)
     size = np.abs(np.concatenate(missed))
     often, largest = np.quantile(size, USUAL, axis=0) / SELDOM, size.max(0) / LARGEST
     found: Float64Array = np.maximum.reduce([np.sqrt(total) * doubt, often, largest, np.full(len(total), LEAST_UNIT)])
@@ -89,6 +94,7 @@ class Rehearsal:
         how often worlds did on average.  spread: what that number differs by from world to world.
     wandering: columns whose level moves on: stretches far apart in time differ more than neighbours do.
     unforeseen: by how much more the reference was off than worlds are, on average over channels, as a logarithm.
+    recordings: of the reference, each judged by all others; None if rows were judged by those before them.
     """
 
     rows: int
@@ -98,12 +104,16 @@ class Rehearsal:
     spread: float
     wandering: tuple[str, ...]
     unforeseen: float
+    recordings: int | None = None
 
     def __str__(self) -> str:
         chance = f"{few(self.expected)} (give or take {few(self.spread)}) were expected"
         rang = {1: "once", 2: "twice"}.get(self.passed, f"{self.passed:,} times")
+        on = f"its last {self.rows:,} rows, each judged by those before it"
+        if self.recordings is not None:
+            on = f"{self.rows:,} rows of {self.recordings:,} recordings, each judged by the others"
         return (
-            f"rehearsed on its last {self.rows:,} rows, each judged by those before it: at a level for once in "
+            f"rehearsed on {on}: at a level for once in "
             f"{self.once_in:.0f} rows it would have rung {rang} where {chance}, {self.agreement}"
         )
 
@@ -171,6 +181,14 @@ class Heard:
         """From rows of channels in time."""
         missed = misses(channels)
         return cls(channels.mean(0), np.concatenate(missed), np.log(units(missed, len(channels), window)))
+
+    @classmethod
+    def of_recordings(cls, channels: list[Float64Array], window: int) -> Heard:
+        """From rows of channels of recordings, each judged by the mean of all others."""
+        total, count = np.sum([own.sum(0) for own in channels], axis=0), sum(map(len, channels))
+        missed = [own - (total - own.sum(0)) / (count - len(own)) for own in channels]
+        found = units(missed, count, window, freedom=len(channels) - 1)
+        return cls(total / count, np.concatenate(missed), np.log(found))
 
     def score(self, logarithms: Float64Array) -> Float64Array:
         """How loud each rehearsed row was, in these units."""

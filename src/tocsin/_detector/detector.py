@@ -25,7 +25,7 @@ from tocsin._detector import storage
 from tocsin._detector.base import DetectorBase, now, options_rule, taken_in
 from tocsin._detector.checking import parts_rule
 from tocsin._detector.fitting import Fit
-from tocsin._detector.options import learned_from, options_given, statistics_given, windows_for
+from tocsin._detector.options import baseline_given, learned_from, options_given, statistics_given, windows_for
 from tocsin._detector.schema import Many, Of, Rule, text
 from tocsin._detector.sizes import Sizes
 from tocsin._detector.starting import places_of, warm_run
@@ -66,12 +66,13 @@ class Watcher(DetectorBase[C]):
             point = fitted.intake.one(x)
             if run.alarm is not None and fitted.resets:
                 run = self._begin(fitted, run)
-            elif not fitted.live.at_once or run.left is not None:
+            elif not fitted.live.at_once or run.left is not None or fitted.live.learns(run.windows):
                 run = run.copy()  # a user's function may fail, or Ctrl-C come, and the run must not have moved then
             else:
                 return advance_in_place(fitted, run, point)
+            learning = fitted.live.learns(run.windows) > 0
             values = entered(fitted, run, fitted.live.observe(point, None), 0, 1)
-            outcome = fitted.rule.one(compute.on_host(values), run.number, run.time + 1)
+            outcome = fitted.rule.one(compute.on_host(values), run.number, run.time + 1, learning=learning)
             run.remember(point)
             run.settle(outcome)
             self._run = run
@@ -176,6 +177,11 @@ class Detector(Watcher[Calibration]):
     paths
         Number of null streams to simulate, instead of as many as `error` asks for; of `Views`, of references to
         simulate with a stream each, of which they need few.
+    baseline
+        Rows from which a stream's own level and spread are learnt before it is watched relative to these: for machines,
+        patients or days that each have a level of their own. `fit` then needs `groups`, the recording of each row: what
+        recordings differ by is learnt from them, and the promise is for a further one. A run of the detector takes the
+        baseline first (`outcome.learning`), in which it is compared with all recordings together. With `Views` alone.
     seed
         Whole number for reproducible thresholds; None for a fresh one, kept in `seed_`.
     backend
@@ -220,6 +226,7 @@ class Detector(Watcher[Calibration]):
         reset_on_alarm: bool = True,
         error: Precision = "auto",
         paths: int | None = None,
+        baseline: int | None = None,
         seed: int | None = None,
         backend: compute.Backend = "auto",
         device: str | None = None,
@@ -238,6 +245,7 @@ class Detector(Watcher[Calibration]):
         self.reset_on_alarm = reset_on_alarm
         self.error = error
         self.paths = paths
+        self.baseline = baseline
         self.seed = seed
         self.backend = backend
         self.device = device
@@ -302,6 +310,7 @@ class Detector(Watcher[Calibration]):
                 functions=functions,
                 workers=validation.positive_integer("workers", workers),
                 cluster=executor,
+                baseline=baseline_given(self.baseline),
             )
             fitted = fit.run(learned, progress)
         self._watching = [Views()] if fitted.live.goes_on else statistics

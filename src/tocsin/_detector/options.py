@@ -18,6 +18,10 @@ from tocsin._statistics.base import Statistic
 from tocsin._statistics.mmd import MMD
 
 
+FEWEST_BASELINE = 10
+"""Rows from which a stream's own level can be learnt."""
+
+
 def statistics_given(statistic: object) -> list[Statistic]:
     """One statistic or several, as a list; MMD if there is none."""
     given: Any = MMD() if statistic is None else statistic
@@ -49,12 +53,24 @@ def options_given(options: Mapping[str, Any]) -> None:
     validation.guarantee(options["guarantee"], interval=options["interval"])
     validation.precision(options["error"])
     validation.positive_integer("paths", options["paths"])
+    baseline_given(options["baseline"])
     validation.fraction("preprocess_share", options["preprocess_share"], 0.05, 0.95)
     ignored_by(options["kinds"])
     for name, kind in (options["kinds"] or {}).items():
         one_of(Option("kinds", {name: kind}), kind, get_args(Kind))
     if options["device"] is not None and not isinstance(options["device"], str):
         raise InputError(Option("device", options["device"]), " must be the name of a device.")
+
+
+def baseline_given(baseline: object) -> int | None:
+    """Rows from which the level of a stream is learnt; None if it has none of its own."""
+    rows = validation.positive_integer("baseline", baseline)
+    if rows is not None and rows < FEWEST_BASELINE:
+        raise InputError(
+            Option("baseline", rows),
+            f" is too short: a level and a spread are learnt from at least {FEWEST_BASELINE} rows, better 50.",
+        )
+    return rows
 
 
 def learned_from(

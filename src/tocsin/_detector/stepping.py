@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -44,12 +45,24 @@ def entered(fitted: Fitted[C], run: Run, observed: list[Any], start: int, stop: 
     return values
 
 
+def learnt_from(fitted: Fitted[C], run: Run, count: int) -> BoolArray | None:
+    """Of the next observations, so many, from which the stream's own level is learnt; None if from none."""
+    left = fitted.live.learns(run.windows)
+    return np.arange(count) < left if left else None
+
+
+def with_learning(outcomes: Outcomes, learning: BoolArray | None) -> Outcomes:
+    """The same outcomes, some of them of observations from which a level is learnt."""
+    return outcomes if learning is None else replace(outcomes, learns=learning)
+
+
 def advance(fitted: Fitted[C], run: Run, points: Points, observed: list[object], start: int, stop: int) -> Outcomes:
     """Let points start..stop, which were observed, enter the windows of a run, and test each."""
     count = stop - start
+    learning = learnt_from(fitted, run, count)
     values = entered(fitted, run, observed, start, stop) if count else np.empty((0, len(fitted.channels)))
     time = np.arange(run.time + 1, run.time + 1 + count)
-    outcomes = fitted.rule(values, ALONE, np.array([run.number]), time)
+    outcomes = with_learning(fitted.rule(values, ALONE, np.array([run.number]), time), learning)
     run.time += count
     run.remember(points[start:stop])
     if run.alarm is None and outcomes.alarm.any():
@@ -99,6 +112,7 @@ def advance_until_alarm(fitted: Fitted[C], run: Run, points: Points) -> tuple[Ou
 def advance_going_on(fitted: Fitted[C], run: Run, points: Points, observed: list[object]) -> tuple[Outcomes, Run]:
     """`advance_with_resets` where a new run goes on with the windows of the one before: all points in one go."""
     count = len(points)
+    learning = learnt_from(fitted, run, count)
     values, spoke = fitted.live.listen(run.windows, observed) if count else (np.empty((0, 1)), np.empty(0, np.int64))
     rang: BoolArray = values[:, 0] > fitted.calibration.threshold
     begins = np.concatenate([[run.alarm is not None], rang[:-1]])[:count]
@@ -107,6 +121,7 @@ def advance_going_on(fitted: Fitted[C], run: Run, points: Points, observed: list
     time = places - since + np.where(since < 0, run.time, 1)
     number = run.number + np.cumsum(begins)
     outcomes = fitted.rule(values, ALONE, number if count else np.array([run.number]), time, spoke)
+    outcomes = with_learning(outcomes, learning)
     if count:
         if begins.any():
             run.recent.clear()

@@ -33,6 +33,8 @@ class Outcome:
     rarity: chance alone would give a statistic as large once in so many observations; at the threshold it is the
         expected run time. NaN where the detector cannot tell.
     channel: the channel that spoke; None while windows fill.
+    learning: whether the observation is one of those from which the stream's own level is learnt (`baseline`). Until
+        these are whole, the stream is compared with all recordings of the reference together.
     """
 
     time: int
@@ -41,9 +43,17 @@ class Outcome:
     threshold: float
     rarity: float
     channel: Channel | None
+    learning: bool = False
 
     def __init__(
-        self, time: int, alarm: bool, statistic: float, threshold: float, rarity: float, channel: Channel | None
+        self,
+        time: int,
+        alarm: bool,
+        statistic: float,
+        threshold: float,
+        rarity: float,
+        channel: Channel | None,
+        learning: bool = False,
     ) -> None:
         # There is one of each observation, and the way round `__setattr__` that a frozen dataclass takes is long.
         _set_time(self, time)
@@ -52,9 +62,10 @@ class Outcome:
         _set_threshold(self, threshold)
         _set_rarity(self, rarity)
         _set_channel(self, channel)
+        _set_learning(self, learning)
 
 
-_set_time, _set_alarm, _set_statistic, _set_threshold, _set_rarity, _set_channel = (
+_set_time, _set_alarm, _set_statistic, _set_threshold, _set_rarity, _set_channel, _set_learning = (
     vars(Outcome)[field.name].__set__ for field in fields(Outcome)
 )
 
@@ -68,6 +79,7 @@ class Outcomes(Caching):
     channel_view and channel_column; null for what is not known.
 
     loudest: index into `channels` of the channel that spoke.  curve: how rare each statistic is.
+    learns: `learning`; None where there is no such observation.
     """
 
     time: Int64Array
@@ -77,6 +89,12 @@ class Outcomes(Caching):
     loudest: Int64Array
     channels: tuple[Channel, ...]
     curve: RateCurve | None
+    learns: BoolArray | None = None
+
+    @property
+    def learning(self) -> BoolArray:
+        """Of each observation, whether the stream's own level is learnt from it."""
+        return np.zeros(len(self), bool) if self.learns is None else self.learns
 
     @cached_property
     def rarity(self) -> Float64Array:
@@ -96,7 +114,7 @@ class Outcomes(Caching):
         if isinstance(i, slice):
             return Outcomes(
                 self.time[i], self.alarm[i], self.statistic[i], self.threshold[i], self.loudest[i], self.channels,
-                self.curve,
+                self.curve, None if self.learns is None else self.learns[i],
             )  # fmt: skip
         full = not np.isnan(self.statistic[i])
         return Outcome(
@@ -106,6 +124,7 @@ class Outcomes(Caching):
             float(self.threshold[i]),
             self.curve.rarity(float(self.statistic[i])) if self.curve and full else float("nan"),
             self.channels[self.loudest[i]] if full else None,
+            self.learns is not None and bool(self.learns[i]),
         )
 
     @property
@@ -125,6 +144,7 @@ class Outcomes(Caching):
             np.concatenate([piece.loudest for piece in pieces]),
             pieces[0].channels,
             pieces[0].curve,
+            np.concatenate([piece.learning for piece in pieces]) if any(p.learns is not None for p in pieces) else None,
         )
 
     def to_pandas(self) -> pandas.DataFrame:

@@ -107,6 +107,10 @@ class LiveFamily:
         (n, 1), and which that is."""
         return self._going_on.listen(states[0], observed[0])
 
+    def learns(self, states: list[WindowState]) -> int:
+        """Observations that a stream still gives for its own level, before it is watched relative to that."""
+        return self._going_on.learns(states[0]) if self.goes_on else 0
+
     def at_level(self, level: float, reference: Points, edges: Int64Array | None) -> LiveFamily:
         """The same, for another threshold, which those that go on must know."""
         if not self.goes_on:

@@ -8,7 +8,7 @@ from tocsin._compute import Functions
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._execution.threads import Threads
 from tocsin._statistics.base import Parts, WindowState
-from tocsin._statistics.view_streams import KEPT, Loudest, silenced, summed, watch
+from tocsin._statistics.view_streams import FOLLOWS, Loudest, silenced, summed
 from tocsin._statistics.views import ViewsLive
 
 STREAMS = 256
@@ -31,7 +31,7 @@ class ViewsBank:
 
         def some(start: int) -> None:
             piece = slice(start, min(start + STREAMS, count))
-            watch(self.live.compute, self.live.ear, self._state, points, chosen, first, last, piece, found)
+            self.live.watch(self._state, points, chosen, first, last, piece, found)
 
         starts = range(0, count, STREAMS)
         list(self._executor.map(some, starts) if len(starts) > 1 else map(some, starts))
@@ -62,7 +62,7 @@ class ViewsBank:
 
     def state(self) -> Parts:
         """What steps change."""
-        return {name: self._state[name] for name in KEPT}
+        return {name: part for name, part in self._state.items() if name != FOLLOWS}
 
     def resume(self, state: Parts) -> None:
         """Go on from what `state` gave."""

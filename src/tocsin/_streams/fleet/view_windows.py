@@ -14,7 +14,7 @@ from tocsin._explain.result import Explanation
 from tocsin._state import Fitted, Run
 from tocsin._state.outcomes import Outcome
 from tocsin._statistics.base import WindowState
-from tocsin._statistics.view_streams import KEPT, Loudest, Places, begun, history, silenced, summed, watch
+from tocsin._statistics.view_streams import Loudest, Places, begun, history, silenced, summed
 from tocsin._statistics.views import ViewsLive
 from tocsin._streams.fleet.prints import fingerprint_of
 from tocsin._streams.fleet.view_states import ViewStates, layout_of_views
@@ -69,7 +69,7 @@ class ViewWindows:
 
         def some(start: int) -> None:
             piece, live = slice(start, min(start + KEYS_AT_ONCE, len(chosen))), self._live
-            watch(live.compute, live.ear, state, observed, chosen, first, last, piece, found, halt=True)
+            live.watch(state, observed, chosen, first, last, piece, found, halt=True)
 
         list(self._executor.map(some, range(0, len(chosen), KEYS_AT_ONCE)))
         kept.filled[:], kept.age[:] = state["clock"].T
@@ -111,7 +111,7 @@ class ViewWindows:
         from tocsin._explain.alarm import Alarm  # needs scipy, which watching does not
 
         everything = self._streams(kept)
-        state = {name: everything[name][k : k + 1] for name in (*KEPT, "sums")}
+        state = {name: part[k : k + 1] for name, part in everything.items()}
         place = int(kept.key[k]), int(kept.run[k]), outcome.time
         run = Run.of_window(self._live.points_of(state, 0), *place, outcome, [state])
         return Alarm.of(self.fitted, run).explain()

@@ -1,0 +1,250 @@
+"""How views are fitted to recordings that have levels of their own: each is judged by the others.
+
+The next stream is a new recording, so rehearsal goes over recordings, not over time: what a channel is off by in one of
+them is its distance from the mean over all others, and what recordings differ by is known with as many degrees of
+freedom as there are recordings. Worlds are fleets of as many recordings (`recordings`), each with a baseline of its
+own, and streams are new recordings; so what baselines are off by is in the threshold.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import pairwise
+
+import numpy as np
+
+from tocsin._calibration.following import Following, Found, find
+from tocsin._calibration.normalise import Normaliser
+from tocsin._calibration.recordings import Fleet
+from tocsin._calibration.rehearsal import Evidence, Heard, Pool
+from tocsin._calibration.result import Calibration, guaranteed
+from tocsin._common.errors import InputError, Option
+from tocsin._common.seeds import Purpose, generator
+from tocsin._compute.arrays import Float32Array, Float64Array, Int64Array
+from tocsin._data.intake import Learned
+from tocsin._detector.rehearsing import (
+    ALARMS,
+    CHEAP,
+    DEAR,
+    FEWEST_WORLDS,
+    HORIZON,
+    LEAST_WORLDS,
+    RehearsedFit,
+    pace_of,
+    squares_of,
+)
+from tocsin._execution.progress import progress_bar
+from tocsin._execution.threads import Threads
+from tocsin._state import Fitted
+from tocsin._statistics.family import LiveFamily
+from tocsin._statistics.news import with_news
+from tocsin._statistics.own_levels import OwnLevels, hard, relative, soft
+from tocsin._statistics.view_model import Model, Spans
+from tocsin._statistics.view_streams import as_kept
+from tocsin._statistics.views import ViewsLive
+
+FEWEST_RECORDINGS = 4
+"""That are long enough: what fewer differ by says next to nothing of what the next one will be."""
+
+MOST_WORLDS, STREAMS, STARTS = 40, 4, 8
+"""Worlds, at most; streams of each, at least; and further baselines of each, to see how loud streams are in these."""
+
+SHORTEST_STREAM = 100
+"""Rows of a world's stream after its baseline, at least."""
+
+OFTEN = 20
+"""Streams of worlds that ring in their baselines, by which the loudness is found with which fewer do."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sounds:
+    """What views hear of a recording: of its baseline, by what recordings have in common, and of what comes after it
+    relative to that."""
+
+    before: Float64Array
+    after: Float64Array
+
+
+@dataclass(frozen=True, eq=False)
+class Made:
+    """A world: what was heard of its reference, and the channels of its streams, before and after their baselines."""
+
+    before: Heard
+    after: Heard
+    starts: Float32Array
+    streams: Float32Array
+
+
+@dataclass(frozen=True)
+class BaselinedFit(RehearsedFit):
+    """Everything that the fit of views with baselines is asked for, checked.
+
+    baseline: rows from which a stream's own level is learnt.
+    """
+
+    baseline: int
+
+    def run(self, learned: Learned, dependence: float | None, progress: bool | None) -> Fitted[Calibration]:
+        """Fit to reference points in groups, each a recording in order."""
+        began, functions = time.perf_counter(), self.functions.nearby
+        points, edges = learned.points, long_enough(learned.edges, self.baseline + self.windows[-1])
+        spans = Spans.of(self.windows, int(np.median([b - a for a, b in edges])), self.baseline)
+        model, own, rows = self._learn(points, edges, spans)
+        heard = [self._heard(model, own, each) for each in rows]
+        before, after = self._judged([each.before for each in heard]), self._judged([each.after for each in heard])
+        worlds = self._made_worlds(model, own, rows, progress)
+        found_before = measured(before, [world.before for world in worlds])
+        found_after = measured(after, [world.after for world in worlds])
+        (unit_before, units_before), (unit, units) = found_before, found_after
+        evidence = Evidence.of(after, unit, [world.after for world in worlds], units, spans.widest)
+        streams = [
+            squares_of(stream, world.after.centre, np.exp(u))
+            for world, u in zip(worlds, units, strict=True) for stream in world.streams
+        ]  # fmt: skip
+        each = len(worlds[0].streams)
+        following = Following(
+            streams, 0, spans.widest, self.ert, functions, Threads(self.workers), each, unpromised=spans.widest
+        )
+        with progress_bar("calibrating", progress):
+            found = find(following, model.width)
+        calibration = self._calibration(found, evidence, following, dependence, len(points))
+        told = replace(evidence.told, recordings=len(rows))
+        calibration = replace(calibration, rehearsal=told, seconds=time.perf_counter() - began, copies=len(worlds))
+        if self.guarantee is not None:
+            calibration = guaranteed(calibration, self.guarantee)
+        louder = self._louder(found, worlds, units_before, spans.widest)
+        own = replace(own, middle=before.centre, unit=np.exp(unit_before) / louder, scale=found.scale)
+        live = ViewsLive(
+            model, after.centre, np.exp(unit), calibration.threshold, pace_of(found, following),
+            points[len(points) - spans.history - 1 :], found.scale, learned.intake.names, learned.intake.owners,
+            functions, own,
+        )  # fmt: skip
+        live = with_news(live, points, learned.intake.told_by_moving, self.ert)
+        if not self.interval:
+            calibration = replace(calibration, errors=None)
+        count = len(live.unit)
+        return Fitted(
+            LiveFamily([live]), Normaliser(np.zeros(count), np.ones(count), 0.0), calibration, self.windows,
+            learned.intake, points, None, "cold", self.seed, self.functions, self.resets, learned.edges, learned.rows,
+            None,
+        )  # fmt: skip
+
+    def _learn(
+        self, points: Float64Array, edges: list[tuple[int, int]], spans: Spans
+    ) -> tuple[Model, OwnLevels, list[Float64Array]]:
+        """What columns are like within recordings, how recordings differ in spread, and their rows."""
+        functions = self.functions.nearby
+        model = Model.learn_recordings(points, edges, spans, functions)
+        rows = [model.rows(points[a:b], functions) for a, b in edges]
+        own = OwnLevels.learn(rows, spans.own, (4 * len(spans.windows) + 2) * model.width)
+        relatives = [relative(each, own.of(as_kept(each[: spans.own])))[spans.own :] for each in rows]
+        ends = np.cumsum([0, *(len(each) for each in relatives)])
+        return model.foreseeing(np.concatenate(relatives), ends), own, rows
+
+    def _heard(self, model: Model, own: OwnLevels, rows: Float64Array) -> Sounds:
+        """Of a recording's rows: nothing is known of those before the first, which are taken to be at its level."""
+        spans, functions = model.spans, self.functions.nearby
+        m, history = spans.own, np.zeros((spans.history, model.width))
+        after = relative(rows, own.of(as_kept(rows[:m])))
+        channels = model.channels(np.concatenate([history, after]), functions)[m - spans.widest :]
+        return Sounds(model.channels(np.concatenate([history, rows[:m]]), functions), channels)
+
+    def _judged(self, channels: list[Float64Array]) -> Heard:
+        """By those of the other recordings; windows that reach into what came before a recording, or before the end of
+        its baseline, tell nothing."""
+        return Heard.of_recordings([own[self.windows[-1] :] for own in channels], self.windows[-1])
+
+    def _made_worlds(
+        self, model: Model, own: OwnLevels, rows: list[Float64Array], progress: bool | None
+    ) -> list[Made]:
+        lengths, m, d = np.array([len(each) for each in rows]), self.baseline, model.width
+        stretch = int(np.clip(np.median(lengths) - m, SHORTEST_STREAM, max(HORIZON * self.ert, SHORTEST_STREAM)))
+        n = int(lengths.sum())
+        count = int(np.clip(CHEAP / (n * d), FEWEST_WORLDS, MOST_WORLDS))
+        if self.paths is not None:
+            count = max(self.paths, LEAST_WORLDS)
+        wanted = math.ceil(ALARMS * self.ert / (stretch * count))
+        each = max(min(wanted, int(DEAR / (count * (m + stretch) * d))), STREAMS)
+        fleet = Fleet.of([hard(own_rows) for own_rows in rows])
+        worlds: list[Made] = []
+        with progress_bar("rehearsing", progress) as report:
+            make = partial(self._made, model, own, fleet, lengths, stretch, each)
+            for made in Threads(self.workers).map(make, range(count)):
+                worlds.append(made)
+                report(len(worlds), count)
+        return worlds
+
+    def _made(
+        self, model: Model, own: OwnLevels, fleet: Fleet, lengths: Int64Array, stretch: int, each: int, number: int
+    ) -> Made:
+        """A fleet of as many recordings, and streams that are further ones."""
+        rng, functions = generator(self.seed, Purpose.WORLDS, number), self.functions.nearby
+        kinds = rng.integers(0, len(lengths), len(lengths) + each + STARTS)
+        rows = np.concatenate([lengths, np.full(each, self.baseline + stretch), np.full(STARTS, self.baseline)])
+        drawn = [soft(fleet.draw(rng, int(k), int(n), functions)) for k, n in zip(kinds, rows, strict=True)]
+        heard = [self._heard(model, own, recording) for recording in drawn]
+        reference, streams = heard[: len(lengths)], heard[len(lengths) :]
+        return Made(
+            self._judged([own.before for own in reference]),
+            self._judged([own.after for own in reference]),
+            np.array([own.before for own in streams], np.float32),
+            np.array([own.after for own in streams[:each]], np.float32),
+        )
+
+    def _louder(self, found: Found, worlds: list[Made], units: list[Float64Array], widest: int) -> float:
+        """By what factor streams must be louder in their baselines to ring there as often as promised."""
+        loud = []
+        for world, unit in zip(worlds, units, strict=True):
+            off = (np.abs(world.starts - world.before.centre.astype(np.float32)) / np.exp(unit).astype(np.float32)).max(2)
+            loud.append(off[:, widest:].max(1))
+        tested = self.baseline - widest
+        raised = found.level * (1 + found.early)
+        return raised / seldom(np.concatenate(loud), -math.expm1(tested * math.log1p(-1 / self.ert)))
+
+
+def seldom(values: Float64Array, share: float) -> float:
+    """What this share of values exceed, by an exponential tail of the largest where they are too few to tell."""
+    ordered = np.sort(values)[::-1]
+    outer = int(min(max(OFTEN, share * len(ordered)), len(ordered) - 1))
+    start = float(ordered[outer])
+    mean = float((ordered[:outer] - start).mean())
+    return float(start + mean * max(math.log(outer / (share * len(ordered))), 0.0))
+
+
+def windows_with(baseline: int, windows: tuple[int, ...], *, chosen: bool) -> tuple[int, ...]:
+    """Windows that are shorter than a baseline; those that were chosen must be."""
+    if not chosen:
+        windows = tuple(w for w in windows if w <= baseline // 2) or (baseline // 2,)
+    if windows[-1] >= baseline:
+        raise InputError(
+            Option("baseline", baseline),
+            f" is no longer than the window of {windows[-1]}, which is to be filled from it. Give a longer baseline, or "
+            "a shorter window.",
+        )
+    return windows
+
+
+def long_enough(edges: Int64Array, rows: int) -> list[tuple[int, int]]:
+    """Beginnings and ends of recordings from which anything can be learnt: that have more than so many rows."""
+    every = [(int(a), int(b)) for a, b in pairwise(edges)]
+    found = [(a, b) for a, b in every if b - a > rows]
+    if len(found) < FEWEST_RECORDINGS:
+        longest = max(b - a for a, b in every)
+        raise InputError(
+            Option("baseline", ...),
+            f": of the {len(every):,} recordings that ",
+            Option("groups"),
+            f" tells apart, {len(found):,} have more than {rows:,} rows (the baseline and the longest window); the "
+            f"longest has {longest:,}. At least {FEWEST_RECORDINGS} are needed, to learn what recordings differ by. Give "
+            "a shorter baseline, or a shorter window, or more recordings.",
+        )
+    return found
+
+
+def measured(own: Heard, worlds: list[Heard]) -> tuple[Float64Array, list[Float64Array]]:
+    """Logarithms of units, drawn towards those of worlds; and those of the worlds."""
+    pool = Pool.of(np.array([world.logarithms for world in worlds]))
+    return pool.shrunk(own.logarithms), [pool.shrunk(world.logarithms) for world in worlds]
