@@ -254,9 +254,19 @@ class Evidence:
 
     @classmethod
     def of(
-        cls, own: Heard, unit: Float64Array, worlds: Sequence[Heard], units: Sequence[Float64Array], apart: int
+        cls,
+        own: Heard,
+        unit: Float64Array,
+        worlds: Sequence[Heard],
+        units: Sequence[Float64Array],
+        apart: int,
+        weight: float = EVIDENCE,
     ) -> Evidence:
-        """From what was heard of the reference and of worlds, and the logarithms of their units."""
+        """From what was heard of the reference and of worlds, and the logarithms of their units.
+
+        weight: of what is unforeseen. None where recordings are judged by each other: what is in the units is enough,
+        since the next one is no further from them than they are from each other.
+        """
         pool, rows = Pool.of(np.array([world.logarithms for world in worlds])), len(own.missed)
         scores = [world.score(logarithms) for world, logarithms in zip(worlds, units, strict=True)]
         score = own.score(unit)
@@ -264,11 +274,11 @@ class Evidence:
         levels = np.log([max(level_passed(each, few, apart), LEAST_LEVEL) for each in scores])
         tail = np.log(max(level_passed(score, few, apart), LEAST_LEVEL)) - levels.mean()
         noise = levels.std()
-        weight = AGREEMENT**2 / (AGREEMENT**2 + noise**2)
+        known = AGREEMENT**2 / (AGREEMENT**2 + noise**2)
         beyond = np.array([pool.unforeseen(world.logarithms) for world in worlds])
         unforeseen = max(pool.unforeseen(own.logarithms) - beyond.mean() - beyond.std(), 0.0)
         # The worlds' tails differ from each other: the positive part of a difference is not 0 on average.
-        raised = weight * (max(tail, 0.0) - POSITIVE * noise) + EVIDENCE * unforeseen
+        raised = known * (max(tail, 0.0) - POSITIVE * noise) + weight * unforeseen
         often = float(np.median([level_passed(each, max(1, rows // ONCE_IN), apart) for each in scores]))
         passed = np.array([clusters(each > often, apart) for each in scores])
         told = Rehearsal(

@@ -99,7 +99,7 @@ class BaselinedFit(RehearsedFit):
         found_before = measured(before, [world.before for world in worlds])
         found_after = measured(after, [world.after for world in worlds])
         (unit_before, units_before), (unit, units) = found_before, found_after
-        evidence = Evidence.of(after, unit, [world.after for world in worlds], units, spans.widest)
+        evidence = Evidence.of(after, unit, [world.after for world in worlds], units, spans.widest, 0.0)
         streams = [
             squares_of(stream, world.after.centre, np.exp(u))
             for world, u in zip(worlds, units, strict=True) for stream in world.streams
@@ -182,7 +182,9 @@ class BaselinedFit(RehearsedFit):
     ) -> Made:
         """A fleet of as many recordings, and streams that are further ones."""
         rng, functions = generator(self.seed, Purpose.WORLDS, number), self.functions.nearby
-        kinds = rng.integers(0, len(lengths), len(lengths) + each + STARTS)
+        kinds = rng.integers(0, len(lengths), len(lengths))
+        others = np.setdiff1d(np.arange(len(lengths)), kinds)
+        kinds = np.concatenate([kinds, rng.choice(others if len(others) else kinds, each + STARTS)])
         rows = np.concatenate([lengths, np.full(each, self.baseline + stretch), np.full(STARTS, self.baseline)])
         drawn = [soft(fleet.draw(rng, int(k), int(n), functions)) for k, n in zip(kinds, rows, strict=True)]
         heard = [self._heard(model, own, recording) for recording in drawn]

@@ -22,6 +22,9 @@ from tocsin._statistics.view_streams import Ear, Loudest, Pace, as_kept, begun, 
 LEAST_OWN = 0.05
 """What a stream's own spread is at least, in the usual one: a column that stands still in a baseline may move later."""
 
+FEW = 10
+"""Recordings by which a column's share is known as well as by what the other columns say."""
+
 
 @dataclass(frozen=True, eq=False)
 class OwnLevels:
@@ -50,9 +53,9 @@ class OwnLevels:
             for parts in zip(*((own[:baseline], own[baseline:]) for own in recordings), strict=True)
         )
         common = ((first - first.mean(0)) * (later - later.mean(0))).mean(0)
-        whole = first.var(0)
-        share = (common + common.mean()) / np.maximum(whole + whole.mean(), SMALLEST)
-        share, ones = np.clip(share, 0.0, 1.0), np.ones(channels)
+        each = np.clip(common / np.maximum(first.var(0), SMALLEST), 0.0, 1.0)
+        known = len(first) / (len(first) + FEW)
+        share, ones = known * each + (1 - known) * float(np.median(each)), np.ones(channels)
         return cls(share, later.mean(0) - share * first.mean(0), 0 * ones, ones, ones)
 
     def of(self, rows: Float64Array) -> Float64Array:
