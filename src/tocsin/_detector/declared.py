@@ -142,6 +142,7 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "threshold": Number(nan=True),
         "rarity": Number(0.0, nan=True, infinite=True),
         "channel": Maybe(Of((Channel,))),
+        "learning": truth,
     },
     Power: {
         "changes": Many(Of((SimulatedChange,))),
@@ -168,6 +169,7 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "spread": Number(0.0),
         "wandering": Many(text, distinct=True),
         "unforeseen": Number(0.0),
+        "recordings": Maybe(Whole(1)),
     },
     SimulatedChange: {
         "kind": Choice(get_args(KindOfChange)),

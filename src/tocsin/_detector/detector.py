@@ -22,7 +22,7 @@ from tocsin._data.intake import Represented
 from tocsin._data.representations import restore
 from tocsin._data.tables import Kind
 from tocsin._detector import storage
-from tocsin._detector.base import DetectorBase, now, options_rule, taken_in
+from tocsin._detector.base import DetectorBase, must_have_baselines, now, options_rule, taken_in
 from tocsin._detector.checking import parts_rule
 from tocsin._detector.fitting import Fit
 from tocsin._detector.options import baseline_given, learned_from, options_given, statistics_given, windows_for
@@ -109,13 +109,23 @@ class Watcher(DetectorBase[C]):
             outcomes, self._run = advance_until_alarm(fitted, run, points)
             return outcomes
 
-    def reset(self) -> None:
+    def reset(self, *, baseline: bool = False) -> None:
         """Start a new run: forget recent observations and start the clock anew.
 
-        `Views` remember what they have heard, and are silent until their windows hold observations of the new run.
+        `Views` remember what they have heard, and are silent until their windows hold observations of the new run. A
+        stream with a level of its own keeps it.
+
+        Parameters
+        ----------
+        baseline
+            Whether a new recording begins, such as after the machine was changed for another: all that was heard is
+            forgotten, and its baseline is taken from the next observations. For detectors with a `baseline`.
         """
         with self._held:
-            self._run = self._begin(self._ready(), self._run)
+            fitted = self._ready()
+            if baseline:
+                must_have_baselines(fitted)
+            self._run = self._begin(fitted, self._run, anew=baseline)
 
 
 class Detector(Watcher[Calibration]):
@@ -418,9 +428,9 @@ class Detector(Watcher[Calibration]):
 
         return report(self, stream, Path(path), title, progress, keep)
 
-    def _begin(self, fitted: Fitted[Calibration], before: Run | None) -> Run:
+    def _begin(self, fitted: Fitted[Calibration], before: Run | None, *, anew: bool = False) -> Run:
         if fitted.start == "cold":
-            return super()._begin(fitted, before)
+            return super()._begin(fitted, before, anew=anew)
         return warm_run(fitted, 0 if before is None else before.number + 1)
 
     # Files

@@ -211,6 +211,10 @@ class GoingOn(Live, Protocol):
     def listen(self, state: WindowState, observed: Any) -> tuple[Float64Array, Int64Array]:
         """`advance` by all points: how loud the loudest channel is, (n, 1), NaN while it is silent; and which it is."""
 
+    @property
+    def has_baselines(self) -> bool:
+        """Whether streams have levels of their own, which are learnt from their first rows."""
+
     def learns(self, state: WindowState) -> int:
         """Observations that the stream still gives for its own level; 0 once it is known, or if there is none."""
 

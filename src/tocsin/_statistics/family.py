@@ -107,6 +107,11 @@ class LiveFamily:
         (n, 1), and which that is."""
         return self._going_on.listen(states[0], observed[0])
 
+    @property
+    def has_baselines(self) -> bool:
+        """Whether streams have levels of their own."""
+        return self.goes_on and self._going_on.has_baselines
+
     def learns(self, states: list[WindowState]) -> int:
         """Observations that a stream still gives for its own level, before it is watched relative to that."""
         return self._going_on.learns(states[0]) if self.goes_on else 0

@@ -221,6 +221,10 @@ class ViewsLive(Caching, Cold):
         """For streams that have no level of their own yet, and for those that have."""
         return None if self.own is None else (self.own.ear(self.model, self.level, self.pace), self.ear)
 
+    @property
+    def has_baselines(self) -> bool:
+        return self.own is not None
+
     def learns(self, state: WindowState) -> int:
         """Rows that a stream still gives for its own level."""
         return 0 if self.own is None else int(left(state, ALONE)[0])

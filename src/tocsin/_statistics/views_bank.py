@@ -5,9 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from tocsin._compute import Functions
-from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin._execution.threads import Threads
 from tocsin._statistics.base import Parts, WindowState
+from tocsin._statistics.own_levels import left
 from tocsin._statistics.view_streams import FOLLOWS, Loudest, silenced, summed
 from tocsin._statistics.views import ViewsLive
 
@@ -36,6 +37,12 @@ class ViewsBank:
         starts = range(0, count, STREAMS)
         list(self._executor.map(some, starts) if len(starts) > 1 else map(some, starts))
         return found.best[:, None], found.which
+
+    def learning(self, chosen: Int64Array) -> BoolArray | None:
+        if not self.live.has_baselines:
+            return None
+        waits: BoolArray = left(self._state, chosen) > 0
+        return waits if waits.any() else None
 
     def clear(self, chosen: Int64Array) -> None:
         """Let these streams begin after the reference."""

@@ -19,8 +19,8 @@ from tocsin._common.errors import StorageError
 from tocsin._compute.arrays import Array
 from tocsin._streams.fleet.states import HEAD, SUMMED, KeyStates, checksum
 
-CHANGE, CHANGE_OF_VIEWS = 0xC4A6, 0xC4A7
-"""Where a state has its version."""
+CHANGE, CHANGE_OF_VIEWS, CHANGE_OF_OWN = 0xC4A6, 0xC4A7, 0xC4A8
+"""Where a state has its version; the last of views with levels of their own."""
 
 MARK = np.dtype([("change", "<u2"), ("rows", "<u4"), ("widest", "<u4"), ("entered", "<u4")])
 MARK_OF_VIEWS = np.dtype(
@@ -96,7 +96,7 @@ def _moved(pieces: Sequence[Piece], window: bytes, newest: bytes) -> list[bytes]
     return moved
 
 
-MARKS = {CHANGE: MARK, CHANGE_OF_VIEWS: MARK_OF_VIEWS}
+MARKS = {CHANGE: MARK, CHANGE_OF_VIEWS: MARK_OF_VIEWS, CHANGE_OF_OWN: MARK_OF_VIEWS}
 
 
 def _mark(kind: np.dtype[Any], entered: int) -> Any:
@@ -106,7 +106,8 @@ def _mark(kind: np.dtype[Any], entered: int) -> Any:
         (columns, widest), (widths, _) = kind["points"].shape, kind["sums"].shape
         return np.array((CHANGE, columns + widths, widest, entered), MARK)[()]
     (columns, places), (_, whole), (channels,) = (kind[name].shape for name in ("rows", "rests", "scale"))
-    return np.array((CHANGE_OF_VIEWS, columns, places, whole, channels, entered), MARK_OF_VIEWS)[()]
+    change = CHANGE_OF_OWN if "own" in names else CHANGE_OF_VIEWS
+    return np.array((change, columns, places, whole, channels, entered), MARK_OF_VIEWS)[()]
 
 
 def _pieces(mark: Any) -> list[Piece]:
@@ -115,7 +116,8 @@ def _pieces(mark: Any) -> list[Piece]:
         return [Piece(rows, widest, 4, entered)]
     columns, places, whole, channels, entered = (int(mark[name]) for name in MARK_OF_VIEWS.names[1:])  # type: ignore[index]
     # Running scales change with every row, and so does the number of rows, in eight bytes.
-    return [
+    pieces = [
         Piece(columns, places, 2, entered), Piece(columns, whole, 1, min(entered, whole)),
         Piece(1, channels, 4, channels), Piece(1, 1, 8, 1),
     ]  # fmt: skip
+    return [*pieces, Piece(2, columns, 8, columns)] if mark["change"] == CHANGE_OF_OWN else pieces

@@ -30,7 +30,12 @@ class ViewWindows:
         self.fitted, self._live, self._executor = fitted, live, Threads(workers)
         places = Places.of(live.model.spans)
         self.columns, self.widest = live.past.shape[1], places.coarse
-        self.layout = layout_of_views(live.model.width, len(live.unit), places)
+        self.layout = layout_of_views(live.model.width, len(live.unit), places, own=live.has_baselines)
+
+    @property
+    def has_baselines(self) -> bool:
+        """Whether keys have levels of their own."""
+        return self._live.has_baselines
 
     @cached_property
     def fingerprint(self) -> int:
@@ -66,6 +71,7 @@ class ViewWindows:
     ) -> tuple[Int64Array, Int64Array, list[Outcome]]:
         """Let points first..stop of each of these keys enter, up to its first alarm; where that is, who rang, how."""
         state, last, found = self._streams(kept), stop.copy(), Loudest.of(len(observed))
+        young = kept.age[chosen] < 0
 
         def some(start: int) -> None:
             piece, live = slice(start, min(start + KEYS_AT_ONCE, len(chosen))), self._live
@@ -74,6 +80,7 @@ class ViewWindows:
         list(self._executor.map(some, range(0, len(chosen), KEYS_AT_ONCE)))
         kept.filled[:], kept.age[:] = state["clock"].T
         kept.entered[chosen] = np.minimum(kept.entered[chosen] + last - first, self.widest)
+        kept.entered[chosen[young & (kept.age[chosen] >= 0)]] = self.widest  # told in units of their own from now on
         ends = last - 1
         time = kept.time[chosen] + last - first
         outcomes = self.fitted.rule(
@@ -90,7 +97,7 @@ class ViewWindows:
 
     def carry(self, kept: ViewStates, k: int, old: ViewStates, earlier: Any) -> bool:
         """Let a key go on from what an earlier detector has left of it; whether it can."""
-        if not isinstance(earlier, ViewWindows):
+        if not isinstance(earlier, ViewWindows) or self._live.has_baselines or earlier.has_baselines:
             return False
         live, widest = self._live, self._live.model.spans.widest
         past = np.concatenate([live.past, earlier.points(old)])
