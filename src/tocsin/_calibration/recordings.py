@@ -17,7 +17,6 @@ import numpy as np
 from tocsin._calibration.worlds import World
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Float64Array
-from tocsin._statistics.own_levels import hard, log_spreads, soft
 
 SMOOTHING = -0.2
 """The power of the number of recordings that says how far levels and spreads are moved (Silverman 1986)."""
@@ -28,7 +27,7 @@ class Fleet:
     """What the recordings of a reference are like, and what they differ by.
 
     kinds: of rows about a level, in units of a spread.  levels, logarithms: of each recording, (R, d), and the
-    logarithms of its spreads; both in units of the columns.
+    logarithms of its spreads.
     """
 
     kinds: list[World]
@@ -36,19 +35,14 @@ class Fleet:
     logarithms: Float64Array
 
     @classmethod
-    def of(cls, recordings: Sequence[Float64Array]) -> Fleet:
-        """From rows (n, d) of each, in units of the columns."""
-        kinds, levels, logarithms = list[World](), list[Float64Array](), list[Float64Array]()
-        for rows in recordings:
-            level, spread = np.median(rows, axis=0), log_spreads(rows)
-            own = soft((rows - level) / np.exp(spread))
-            kinds.append(World.of(own, np.array([0, len(own)])))
-            levels.append(level)
-            logarithms.append(spread)
-        return cls(kinds, np.array(levels), np.array(logarithms))
+    def of(cls, recordings: Sequence[Float64Array], levels: Float64Array, logarithms: Float64Array) -> Fleet:
+        """From rows (n, d) of each, about its level and in units of its spread."""
+        return cls([World.of(rows, np.array([0, len(rows)])) for rows in recordings], levels, logarithms)
 
-    def draw(self, rng: np.random.Generator, kind: int, length: int, compute: Functions) -> Float64Array:
-        """A new recording of so many rows, of this kind, in units of the columns."""
+    def draw(
+        self, rng: np.random.Generator, kind: int, length: int, compute: Functions
+    ) -> tuple[Float64Array, Float64Array, Float64Array]:
+        """A new recording of so many rows, of this kind: its level, its spread, and its rows in these."""
         count = len(self.kinds)
         width = count**SMOOTHING
         mixture = rng.normal(size=count) * width / np.sqrt(max(count - 1, 1))
@@ -56,4 +50,4 @@ class Fleet:
             own.mean(0) + (own[kind] - own.mean(0) + mixture @ (own - own.mean(0))) / np.sqrt(1 + width**2)
             for own in (self.levels, self.logarithms)
         )
-        return np.asarray(level + np.exp(spread) * hard(self.kinds[kind].draw(rng, length, compute)))
+        return level, np.exp(spread), self.kinds[kind].draw(rng, length, compute)

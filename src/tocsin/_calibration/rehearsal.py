@@ -95,6 +95,7 @@ class Rehearsal:
     wandering: columns whose level moves on: stretches far apart in time differ more than neighbours do.
     unforeseen: by how much more the reference was off than worlds are, on average over channels, as a logarithm.
     recordings: of the reference, each judged by all others; None if rows were judged by those before them.
+    recordings_to_halve: how many there should be for half the interval; None if no number would do, or there are none.
     """
 
     rows: int
@@ -105,6 +106,7 @@ class Rehearsal:
     wandering: tuple[str, ...]
     unforeseen: float
     recordings: int | None = None
+    recordings_to_halve: int | None = None
 
     def __str__(self) -> str:
         chance = f"{few(self.expected)} (give or take {few(self.spread)}) were expected"
@@ -120,7 +122,8 @@ class Rehearsal:
     @property
     def in_short(self) -> str:
         """The same for those in a hurry."""
-        rang = f"rehearsed: {counted(self.passed, 'alarm')} where {few(self.expected)} were expected"
+        on = "" if self.recordings is None else f" on {self.recordings:,} recordings"
+        rang = f"rehearsed{on}: {counted(self.passed, 'alarm')} where {few(self.expected)} were expected"
         return f"{rang}; {self._names} {self._go} on" if self.wandering else rang
 
     @property
@@ -136,6 +139,8 @@ class Rehearsal:
         more = math.expm1(self.unforeseen)
         if more < WORTH_TELLING:
             return ""
+        if self.recordings is not None:
+            return f"recordings differed from the others by {more:.0%} more than simulation and chance explain"
         return (
             f"rows differed from those before them by {more:.0%} more than simulation and chance explain, and the "
             "threshold is higher for that"

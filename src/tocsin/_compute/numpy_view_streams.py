@@ -58,8 +58,8 @@ def view_watch(
     begin to end; with `halt`, no further than the one that rings, after which last[k] is.
 
     rows, rests (streams, places, d), sums, position (rows that have come), scale, clock, loud: what is kept of streams.
-    clock: rows that stay silent (less than 0 where a stream begins), and rows of the stream so far; less than 0 while it
-        has so many to come from which its own level is learnt.
+    clock: rows that stay silent (less than 0 where a stream begins), and rows of the stream so far; less than 0 while
+        it has so many to come from which its own level is learnt.
     loud: how loud channels were at the latest alarm.
     usual: (streams, 2, d) levels and spreads of a stream's own, in units of the columns' spreads; (1, 2, d) for all.
     columns: (2, m) centres and spreads of the chosen ones.  axes: (m, d), or none.

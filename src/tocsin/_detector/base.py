@@ -166,6 +166,12 @@ class DetectorBase(Generic[C]):
         return self._current.time
 
     @property
+    def learning(self) -> int:
+        """Observations from which the stream's own level is still to be learnt (`baseline`); 0 once it is known."""
+        fitted, run = now(self)
+        return fitted.live.learns(run.windows)
+
+    @property
     def alarm(self) -> Outcome | None:
         """This run's first alarm; None while it is quiet."""
         return self._current.alarm

@@ -12,7 +12,6 @@ import math
 import time
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 
@@ -41,7 +40,7 @@ from tocsin._execution.threads import Threads
 from tocsin._state import Fitted
 from tocsin._statistics.family import LiveFamily
 from tocsin._statistics.news import with_news
-from tocsin._statistics.own_levels import OwnLevels, hard, relative, soft
+from tocsin._statistics.own_levels import OwnLevels, hard, log_spreads, long_enough, relative, soft, sounds
 from tocsin._statistics.view_model import Model, Spans
 from tocsin._statistics.view_streams import as_kept
 from tocsin._statistics.views import ViewsLive
@@ -49,23 +48,17 @@ from tocsin._statistics.views import ViewsLive
 FEWEST_RECORDINGS = 4
 """That are long enough: what fewer differ by says next to nothing of what the next one will be."""
 
-MOST_WORLDS, STREAMS, STARTS = 40, 4, 8
+MOST_WORLDS, STREAMS, STARTS = 40, 8, 4
 """Worlds, at most; streams of each, at least; and further baselines of each, to see how loud streams are in these."""
 
 SHORTEST_STREAM = 100
 """Rows of a world's stream after its baseline, at least."""
 
+MOST_MORE = 20.0
+"""Times as many recordings as there are, at most, that are told to halve the interval."""
+
 OFTEN = 20
 """Streams of worlds that ring in their baselines, by which the loudness is found with which fewer do."""
-
-
-@dataclass(frozen=True, eq=False)
-class Sounds:
-    """What views hear of a recording: of its baseline, by what recordings have in common, and of what comes after it
-    relative to that."""
-
-    before: Float64Array
-    after: Float64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,10 +83,11 @@ class BaselinedFit(RehearsedFit):
     def run(self, learned: Learned, dependence: float | None, progress: bool | None) -> Fitted[Calibration]:
         """Fit to reference points in groups, each a recording in order."""
         began, functions = time.perf_counter(), self.functions.nearby
-        points, edges = learned.points, long_enough(learned.edges, self.baseline + self.windows[-1])
+        points = learned.points
+        edges = enough(learned.edges, Spans(np.array(self.windows), 1, 1, self.baseline))
         spans = Spans.of(self.windows, int(np.median([b - a for a, b in edges])), self.baseline)
         model, own, rows = self._learn(points, edges, spans)
-        heard = [self._heard(model, own, each) for each in rows]
+        heard = [sounds(own, model, each, functions) for each in rows]
         before, after = self._judged([each.before for each in heard]), self._judged([each.after for each in heard])
         worlds = self._made_worlds(model, own, rows, progress)
         found_before = measured(before, [world.before for world in worlds])
@@ -111,7 +105,9 @@ class BaselinedFit(RehearsedFit):
         with progress_bar("calibrating", progress):
             found = find(following, model.width)
         calibration = self._calibration(found, evidence, following, dependence, len(points))
-        told = replace(evidence.told, recordings=len(rows))
+        told = replace(
+            evidence.told, recordings=len(rows), recordings_to_halve=to_halve(calibration, found, following, len(rows))
+        )
         calibration = replace(calibration, rehearsal=told, seconds=time.perf_counter() - began, copies=len(worlds))
         if self.guarantee is not None:
             calibration = guaranteed(calibration, self.guarantee)
@@ -144,22 +140,12 @@ class BaselinedFit(RehearsedFit):
         ends = np.cumsum([0, *(len(each) for each in relatives)])
         return model.foreseeing(np.concatenate(relatives), ends), own, rows
 
-    def _heard(self, model: Model, own: OwnLevels, rows: Float64Array) -> Sounds:
-        """Of a recording's rows: nothing is known of those before the first, which are taken to be at its level."""
-        spans, functions = model.spans, self.functions.nearby
-        m, history = spans.own, np.zeros((spans.history, model.width))
-        after = relative(rows, own.of(as_kept(rows[:m])))
-        channels = model.channels(np.concatenate([history, after]), functions)[m - spans.widest :]
-        return Sounds(model.channels(np.concatenate([history, rows[:m]]), functions), channels)
-
     def _judged(self, channels: list[Float64Array]) -> Heard:
         """By those of the other recordings; windows that reach into what came before a recording, or before the end of
         its baseline, tell nothing."""
         return Heard.of_recordings([own[self.windows[-1] :] for own in channels], self.windows[-1])
 
-    def _made_worlds(
-        self, model: Model, own: OwnLevels, rows: list[Float64Array], progress: bool | None
-    ) -> list[Made]:
+    def _made_worlds(self, model: Model, own: OwnLevels, rows: list[Float64Array], progress: bool | None) -> list[Made]:
         lengths, m, d = np.array([len(each) for each in rows]), self.baseline, model.width
         stretch = int(np.clip(np.median(lengths) - m, SHORTEST_STREAM, max(HORIZON * self.ert, SHORTEST_STREAM)))
         n = int(lengths.sum())
@@ -168,16 +154,16 @@ class BaselinedFit(RehearsedFit):
             count = max(self.paths, LEAST_WORLDS)
         wanted = math.ceil(ALARMS * self.ert / (stretch * count))
         each = max(min(wanted, int(DEAR / (count * (m + stretch) * d))), STREAMS)
-        fleet = Fleet.of([hard(own_rows) for own_rows in rows])
+        fleet = fleet_of(rows)
         worlds: list[Made] = []
         with progress_bar("rehearsing", progress) as report:
-            make = partial(self._made, model, own, fleet, lengths, stretch, each)
+            make = partial(self._made_fleet, model, own, fleet, lengths, stretch, each)
             for made in Threads(self.workers).map(make, range(count)):
                 worlds.append(made)
                 report(len(worlds), count)
         return worlds
 
-    def _made(
+    def _made_fleet(
         self, model: Model, own: OwnLevels, fleet: Fleet, lengths: Int64Array, stretch: int, each: int, number: int
     ) -> Made:
         """A fleet of as many recordings, and streams that are further ones."""
@@ -186,8 +172,8 @@ class BaselinedFit(RehearsedFit):
         others = np.setdiff1d(np.arange(len(lengths)), kinds)
         kinds = np.concatenate([kinds, rng.choice(others if len(others) else kinds, each + STARTS)])
         rows = np.concatenate([lengths, np.full(each, self.baseline + stretch), np.full(STARTS, self.baseline)])
-        drawn = [soft(fleet.draw(rng, int(k), int(n), functions)) for k, n in zip(kinds, rows, strict=True)]
-        heard = [self._heard(model, own, recording) for recording in drawn]
+        drawn = (fleet.draw(rng, int(k), int(n), functions) for k, n in zip(kinds, rows, strict=True))
+        heard = [sounds(own, model, soft(level + spread * hard(about)), functions) for level, spread, about in drawn]
         reference, streams = heard[: len(lengths)], heard[len(lengths) :]
         return Made(
             self._judged([own.before for own in reference]),
@@ -200,11 +186,22 @@ class BaselinedFit(RehearsedFit):
         """By what factor streams must be louder in their baselines to ring there as often as promised."""
         loud = []
         for world, unit in zip(worlds, units, strict=True):
-            off = (np.abs(world.starts - world.before.centre.astype(np.float32)) / np.exp(unit).astype(np.float32)).max(2)
+            off = (np.abs(world.starts - world.before.centre.astype(np.float32)) / np.exp(unit).astype(np.float32)).max(
+                2
+            )
             loud.append(off[:, widest:].max(1))
         tested = self.baseline - widest
         raised = found.level * (1 + found.early)
         return raised / seldom(np.concatenate(loud), -math.expm1(tested * math.log1p(-1 / self.ert)))
+
+
+def fleet_of(recordings: list[Float64Array]) -> Fleet:
+    """What recordings are like: from rows of each in units of the columns, soft."""
+    apart = [hard(rows) for rows in recordings]
+    levels = np.array([np.median(rows, axis=0) for rows in apart])
+    logarithms = np.array([log_spreads(rows) for rows in apart])
+    about = [soft((rows - level) / np.exp(own)) for rows, level, own in zip(apart, levels, logarithms, strict=True)]
+    return Fleet.of(about, levels, logarithms)
 
 
 def seldom(values: Float64Array, share: float) -> float:
@@ -223,27 +220,34 @@ def windows_with(baseline: int, windows: tuple[int, ...], *, chosen: bool) -> tu
     if windows[-1] >= baseline:
         raise InputError(
             Option("baseline", baseline),
-            f" is no longer than the window of {windows[-1]}, which is to be filled from it. Give a longer baseline, or "
-            "a shorter window.",
+            f" is no longer than the window of {windows[-1]}, which is to be filled from it. Give a longer baseline, "
+            "or a shorter window.",
         )
     return windows
 
 
-def long_enough(edges: Int64Array, rows: int) -> list[tuple[int, int]]:
-    """Beginnings and ends of recordings from which anything can be learnt: that have more than so many rows."""
-    every = [(int(a), int(b)) for a, b in pairwise(edges)]
-    found = [(a, b) for a, b in every if b - a > rows]
+def enough(edges: Int64Array, spans: Spans) -> list[tuple[int, int]]:
+    """Beginnings and ends of recordings from which anything can be learnt, if these are enough."""
+    found, lengths = long_enough(edges, spans), np.diff(edges)
     if len(found) < FEWEST_RECORDINGS:
-        longest = max(b - a for a, b in every)
         raise InputError(
-            Option("baseline", ...),
-            f": of the {len(every):,} recordings that ",
+            Option("baseline", spans.own),
+            f": of the {len(lengths):,} recordings that ",
             Option("groups"),
-            f" tells apart, {len(found):,} have more than {rows:,} rows (the baseline and the longest window); the "
-            f"longest has {longest:,}. At least {FEWEST_RECORDINGS} are needed, to learn what recordings differ by. Give "
-            "a shorter baseline, or a shorter window, or more recordings.",
+            f" tells apart, {len(found):,} have more than {spans.own + spans.widest:,} rows (the baseline and the "
+            f"longest window); the longest has {int(lengths.max()):,}. At least {FEWEST_RECORDINGS} are needed, to "
+            "learn what recordings differ by. Give a shorter baseline, or a shorter window, or more recordings.",
         )
     return found
+
+
+def to_halve(calibration: Calibration, found: Found, following: Following, count: int) -> int | None:
+    """How many recordings would halve the interval: what references differ by falls with their number, not the rest."""
+    errors = calibration.errors
+    assert errors is not None
+    own = (found.leverage * following.difference) ** 2
+    least = errors.total**2 / 4 - (errors.total**2 - own)
+    return math.ceil(count * own / least) if least * MOST_MORE > own else None
 
 
 def measured(own: Heard, worlds: list[Heard]) -> tuple[Float64Array, list[Float64Array]]:

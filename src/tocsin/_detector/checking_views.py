@@ -81,7 +81,12 @@ def views_parts(value: Any, at: str, sizes: Sizes) -> None:
         },
         frozenset({"baseline", "own"}),
     )(value, at)
-    must(("own" in value) == ("baseline" in value), at, sorted(value), "given a baseline and what is learnt of it, or none")
+    must(
+        ("own" in value) == ("baseline" in value),
+        at,
+        sorted(value),
+        "given a baseline and what is learnt of it, or none",
+    )
     must(value["base"] + value["gap"] > LAGS, f"{at}.base", value["base"], "as many rows as foresee the next")
 
 

@@ -170,6 +170,7 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "wandering": Many(text, distinct=True),
         "unforeseen": Number(0.0),
         "recordings": Maybe(Whole(1)),
+        "recordings_to_halve": Maybe(Whole(1)),
     },
     SimulatedChange: {
         "kind": Choice(get_args(KindOfChange)),

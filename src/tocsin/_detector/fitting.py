@@ -159,8 +159,8 @@ class Fit:
             )  # fmt: skip
         if len(groups) < 3:
             raise InputError(
-                named, " asks what recordings differ by, and the reference is one recording. Name the recording of each "
-                "row (the machine, patient or day): fit(reference, ", Option("groups", ...), "); or leave ",
+                named, " asks what recordings differ by, and the reference is one recording. Name the recording of "
+                "each row, such as the machine, the patient or the day, by ", Option("groups", ...), "; or leave ",
                 Option("baseline"), " out.",
             )  # fmt: skip
 

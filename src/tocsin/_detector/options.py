@@ -17,7 +17,6 @@ from tocsin._state import Start
 from tocsin._statistics.base import Statistic
 from tocsin._statistics.mmd import MMD
 
-
 FEWEST_BASELINE = 10
 """Rows from which a stream's own level can be learnt."""
 

@@ -17,6 +17,7 @@ from tocsin._execution.threads import Threads
 from tocsin._power.changes import Cells, Change
 from tocsin._power.draws import Draws
 from tocsin._power.plan import FEWEST_WINDOWS, Planned, horizon_wanted
+from tocsin._power.recorded import RecordedStretches
 from tocsin._power.result import FOUND, Power, SimulatedChange
 from tocsin._power.stretches import Stretches
 from tocsin._state import Fitted
@@ -46,7 +47,7 @@ def measure(
     places: where each point of the reference is among those compared with; None where points may meet themselves.
     share: of the work that is usual; with less than all of it nothing is tried again to see what would help.
     """
-    cells = Cells(fitted.intake, fitted.reference)
+    cells = Cells(fitted.intake, fitted.reference, fitted.edges if fitted.live.has_baselines else None)
     stage = stage_of(fitted, places, cells)
     plan = Planned.of(fitted, stage.horizon, cells, _places_of(cells, columns), share)
     again = min(len(plan.changes), MOST_AGAIN) if share == 1 else 0
@@ -77,7 +78,8 @@ def stage_of(fitted: Fitted[Calibration], places: Int64Array | None, cells: Cell
     live = fitted.live.members[0]
     if isinstance(live, ViewsLive):
         edges = np.array([0, len(fitted.reference)]) if fitted.edges is None else fitted.edges
-        return Stretches(live, fitted.reference, edges, cells, fitted.seed, wanted)
+        kind = RecordedStretches if live.has_baselines else Stretches
+        return kind(live, fitted.reference, edges, cells, fitted.seed, wanted)
     return Draws(fitted, places, cells, fitted.seed, wanted)
 
 

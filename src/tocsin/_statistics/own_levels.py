@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._statistics.base import WindowState
-from tocsin._statistics.view_model import INTERQUARTILE, LEAST_QUARTILES, SMALLEST, SOFT, Model
+from tocsin._statistics.view_model import INTERQUARTILE, LEAST_QUARTILES, SMALLEST, SOFT, Model, Spans
 from tocsin._statistics.view_streams import Ear, Loudest, Pace, as_kept, begun, latest, watch
 
 LEAST_OWN = 0.05
@@ -89,8 +90,36 @@ def log_spreads(rows: Float64Array) -> Float64Array:
     """Logarithms of the spreads of columns, which may stand still; in units of the columns."""
     quartiles, deviation = np.percentile(rows, [25, 75], axis=0), rows.std(0)
     spread = (quartiles[1] - quartiles[0]) / INTERQUARTILE
-    found: Float64Array = np.log(np.maximum(np.where(spread > LEAST_QUARTILES * deviation, spread, deviation), LEAST_OWN))
+    found: Float64Array = np.log(
+        np.maximum(np.where(spread > LEAST_QUARTILES * deviation, spread, deviation), LEAST_OWN)
+    )
     return found
+
+
+class Sounds(NamedTuple):
+    """What views hear of a recording, row by row: (rows, channels).
+
+    before: of its baseline, by what all recordings have in common.  after: from one widest window before the end of the
+    baseline on, relative to that.
+    """
+
+    before: Float64Array
+    after: Float64Array
+
+
+def sounds(own: OwnLevels, model: Model, rows: Float64Array, compute: Functions) -> Sounds:
+    """Of rows of a recording in units of the columns. Those before the first are taken to be at its level."""
+    spans = model.spans
+    nothing, after = np.zeros((spans.history, model.width)), relative(rows, own.of(as_kept(rows[: spans.own])))
+    heard = model.channels(np.concatenate([nothing, after]), compute)
+    before = model.channels(np.concatenate([nothing, rows[: spans.own]]), compute)
+    return Sounds(before, heard[spans.own - spans.widest :])
+
+
+def long_enough(edges: Int64Array, spans: Spans) -> list[tuple[int, int]]:
+    """Beginnings and ends of the recordings from which anything can be learnt."""
+    ends = zip(edges[:-1].tolist(), edges[1:].tolist(), strict=True)
+    return [(start, stop) for start, stop in ends if stop - start > spans.own + spans.widest]
 
 
 def left(state: WindowState, streams: Int64Array | slice) -> Int64Array:

@@ -92,7 +92,8 @@ class Ear(NamedTuple):
         rule = [SOFT, FLOOR, most_of(spans), level, 1 / pace.memory, pace.attack, largest, pace.early, pace.fade]
         return cls(
             np.stack([model.centre, model.spread]), model.chosen, model.axes, lags, spans.windows, spans.base,
-            spans.gap, units, shares / spans.widest, np.array(rule), np.stack([np.zeros((1, d)), np.ones((1, d))], axis=1),
+            spans.gap, units, shares / spans.widest, np.array(rule),
+            np.stack([np.zeros((1, d)), np.ones((1, d))], axis=1),
         )  # fmt: skip
 
 
@@ -166,8 +167,8 @@ def watch(
     columns, chosen, axes, lags, windows, base, gap, units, shares, pace, usual = ear
     compute.view_watch(
         points, streams, first, last, pieces.start, pieces.stop, halt, state["rows"], state["rests"], state["sums"],
-        state["position"], state["scale"], state["clock"], state["loud"], state.get("own", usual), columns, chosen, axes,
-        lags, windows, base, gap, units, shares, pace, found.best, found.which, out,
+        state["position"], state["scale"], state["clock"], state["loud"], state.get("own", usual), columns, chosen,
+        axes, lags, windows, base, gap, units, shares, pace, found.best, found.which, out,
     )  # fmt: skip
 
 

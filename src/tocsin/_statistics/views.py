@@ -222,6 +222,11 @@ class ViewsLive(Caching, Cold):
         return None if self.own is None else (self.own.ear(self.model, self.level, self.pace), self.ear)
 
     @property
+    def ear_before(self) -> Ear:
+        """What streams are heard with that have no level of their own yet."""
+        return self.ear if self._ears is None else self._ears[0]
+
+    @property
     def has_baselines(self) -> bool:
         return self.own is not None
 

@@ -20,7 +20,6 @@ from tocsin._statistics.view_model import LAGS
 from tocsin._statistics.view_streams import COARSEST, Places
 from tocsin._streams.fleet.states import MOST, KeyStates, with_head
 
-
 NARROWEST = 1e-100
 """What a stream's own spread is at least."""
 
@@ -77,7 +76,9 @@ class ViewStates(KeyStates):
     def right(self) -> BoolArray:
         whole = self.rests.shape[1]
         youngest = 0 if self.own is None else -whole
-        right: BoolArray = (np.abs(self.filled) <= (whole - LAGS - 1) // 2) & (self.age >= youngest) & (self.age <= MOST)
+        right: BoolArray = (
+            (np.abs(self.filled) <= (whole - LAGS - 1) // 2) & (self.age >= youngest) & (self.age <= MOST)
+        )
         right &= (np.abs(self.rows.astype(np.int32)) <= COARSEST).all((1, 2))
         # Also where a number is none.
         right &= ((self.scale >= 1) & (self.scale <= LOUDEST)).all(1)
