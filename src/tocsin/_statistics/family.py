@@ -65,6 +65,8 @@ class LiveFamily:
         self.takes_tensors = all(member.takes_tensors for member in members)
         self.at_once = all(member.at_once for member in members)
         self.goes_on = any(member.goes_on for member in members)
+        # Asked for once: to ask a protocol takes longer than a step.
+        self._learner = self._going_on if self.goes_on and self._going_on.has_baselines else None
         self._windows = np.array([channel.window for channel in self.channels])
         ends = list(accumulate(len(member.channels) for member in members))
         self._columns = [slice(end - len(member.channels), end) for member, end in zip(members, ends, strict=True)]
@@ -110,11 +112,11 @@ class LiveFamily:
     @property
     def has_baselines(self) -> bool:
         """Whether streams have levels of their own."""
-        return self.goes_on and self._going_on.has_baselines
+        return self._learner is not None
 
     def learns(self, states: list[WindowState]) -> int:
         """Observations that a stream still gives for its own level, before it is watched relative to that."""
-        return self._going_on.learns(states[0]) if self.goes_on else 0
+        return 0 if self._learner is None else self._learner.learns(states[0])
 
     def at_level(self, level: float, reference: Points, edges: Int64Array | None) -> LiveFamily:
         """The same, for another threshold, which those that go on must know."""

@@ -128,6 +128,12 @@ def left(state: WindowState, streams: Int64Array | slice) -> Int64Array:
     return found
 
 
+def learning(state: WindowState) -> bool:
+    """Whether any of these streams waits for its baseline."""
+    clock = state["clock"]
+    return bool(clock[0, 1] < 0 if len(clock) == 1 else (clock[:, 1] < 0).any())
+
+
 def new_stream(own: OwnLevels, model: Model, ear: Ear, compute: Functions) -> WindowState:
     """Of one stream of which nothing is known."""
     state = begun(np.zeros((1, model.width)), np.ones(len(own.unit)), ear, model.spans, compute)

@@ -22,7 +22,7 @@ from tocsin._compute import Functions
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin._compute.numpy_view_streams import LOUDEST
 from tocsin._statistics.base import Channel, Cold, Live, Parts, Prepared, Setting, WindowState, snapshot
-from tocsin._statistics.own_levels import OwnLevels, hard, left, new_stream, relative, watch_from_new
+from tocsin._statistics.own_levels import OwnLevels, hard, learning, new_stream, relative, watch_from_new
 from tocsin._statistics.view_model import NEWS, SILENT, Model, Spans
 from tocsin._statistics.view_streams import (
     NO_CHANNELS,
@@ -207,7 +207,7 @@ class ViewsLive(Caching, Cold):
         halt: bool = False,
     ) -> None:
         """Let points first..last of streams with this state enter, of some pieces; see `view_streams.watch`."""
-        if self._ears is None:
+        if self._ears is None or not learning(state):
             watch(self.compute, self.ear, state, points, streams, first, last, pieces, found, out, halt=halt)
         else:
             assert self.own is not None
@@ -232,7 +232,7 @@ class ViewsLive(Caching, Cold):
 
     def learns(self, state: WindowState) -> int:
         """Rows that a stream still gives for its own level."""
-        return 0 if self.own is None else int(left(state, ALONE)[0])
+        return 0 if self.own is None else max(-int(state["clock"][0, 1]), 0)
 
     # Looking back
 
