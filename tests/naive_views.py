@@ -217,7 +217,7 @@ def unit(
     seldom: float,
     largest: float,
     least: float,
-    known: int | None = None,
+    known: float | None = None,
 ) -> float:
     """What one channel is off by: variance between and within stretches, as Student's law sees it, or its extremes.
 
