@@ -150,7 +150,7 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "horizon": Whole(),
         "trials": Whole(),
         "chance": SHARE,
-        "rows": Choice(("stretches", "draws")),
+        "rows": Choice(("stretches", "recordings", "draws")),
         "columns": Whole(),
         "tried": Many(text, distinct=True),
         "not_simulated": Many(text),
