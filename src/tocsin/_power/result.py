@@ -84,8 +84,8 @@ class Power:
     ert: the promise under which that holds.
     horizon: rows after the beginning of a change in which it must be found.
     trials: of each change.  chance: the share of them that ring within the horizon when nothing changes.
-    rows: 'stretches' of the reference in order, each judged by the rows before it; 'recordings' of it, each met as a new
-        stream and judged by the others; or 'draws' from it.
+    rows: 'stretches' of the reference in order, each judged by the rows before it; 'recordings' of it, each met as
+        a new stream and judged by the others; or 'draws' from it.
     columns: how many the reference has.  tried: those that were changed one by one.
     not_simulated: what could not be tried, and why.  advice: what would find more.
     """
