@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from tocsin._common.wording import called, counted, few, listed
-from tocsin._compute.arrays import BoolArray, Float64Array
+from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 
 START, MOST_STRETCHES, FEWEST_STRETCHES, SHORTEST = 0.4, 8, 2, 3
 """The part of the reference that the first stretch is judged by; stretches, and rows of one."""
@@ -175,11 +175,13 @@ class Heard:
     """Channels of a reference, or of a world's, and what they were off by in rehearsal.
 
     centre: their means.  missed: of all rows that were rehearsed.  logarithms: of the units in which that is told.
+    lengths: of recordings, if these were.
     """
 
     centre: Float64Array
     missed: Float64Array
     logarithms: Float64Array
+    lengths: Int64Array | None = None
 
     @classmethod
     def of(cls, channels: Float64Array, window: int) -> Heard:
@@ -193,7 +195,13 @@ class Heard:
         total, count = np.sum([own.sum(0) for own in channels], axis=0), sum(map(len, channels))
         missed = [own - (total - own.sum(0)) / (count - len(own)) for own in channels]
         found = units(missed, count, window, freedom=len(channels) - 1)
-        return cls(total / count, np.concatenate(missed), np.log(found))
+        return cls(total / count, np.concatenate(missed), np.log(found), np.array([len(own) for own in missed]))
+
+    def passed_by(self, share: float, score: Float64Array) -> float:
+        """The level that is passed in so many of the recordings, by how loud each row was."""
+        assert self.lengths is not None
+        loudest = np.maximum.reduceat(score, np.cumsum(self.lengths) - self.lengths)
+        return float(np.quantile(loudest, 1 - share))
 
     def score(self, logarithms: Float64Array) -> Float64Array:
         """How loud each rehearsed row was, in these units."""
@@ -265,25 +273,31 @@ class Evidence:
         worlds: Sequence[Heard],
         units: Sequence[Float64Array],
         apart: int,
-        weight: float = EVIDENCE,
+        share: float | None = None,
     ) -> Evidence:
         """From what was heard of the reference and of worlds, and the logarithms of their units.
 
-        weight: of what is unforeseen. None where recordings are judged by each other: what is in the units is enough,
-        since the next one is no further from them than they are from each other.
+        share: of recordings, how many are to ring; None where rows were judged by those before them. The next recording
+        is no further from these than they are from each other: the level that so many of them passed says how high it
+        should be, be that higher than in worlds or lower, and what is unforeseen is in the units.
         """
         pool, rows = Pool.of(np.array([world.logarithms for world in worlds])), len(own.missed)
         scores = [world.score(logarithms) for world, logarithms in zip(worlds, units, strict=True)]
         score = own.score(unit)
         few = max(2, rows // JUDGED)
-        levels = np.log([max(level_passed(each, few, apart), LEAST_LEVEL) for each in scores])
-        tail = np.log(max(level_passed(score, few, apart), LEAST_LEVEL)) - levels.mean()
+
+        def level_of(heard: Heard, loud: Float64Array) -> float:
+            level = level_passed(loud, few, apart) if share is None else heard.passed_by(share, loud)
+            return math.log(max(level, LEAST_LEVEL))
+
+        levels = np.array([level_of(*each) for each in zip(worlds, scores, strict=True)])
+        tail = level_of(own, score) - levels.mean()
         noise = levels.std()
         known = AGREEMENT**2 / (AGREEMENT**2 + noise**2)
         beyond = np.array([pool.unforeseen(world.logarithms) for world in worlds])
         unforeseen = max(pool.unforeseen(own.logarithms) - beyond.mean() - beyond.std(), 0.0)
         # The worlds' tails differ from each other: the positive part of a difference is not 0 on average.
-        raised = known * (max(tail, 0.0) - POSITIVE * noise) + weight * unforeseen
+        raised = known * (max(tail, 0.0) - POSITIVE * noise) + EVIDENCE * unforeseen if share is None else known * tail
         often = float(np.median([level_passed(each, max(1, rows // ONCE_IN), apart) for each in scores]))
         passed = np.array([clusters(each > often, apart) for each in scores])
         told = Rehearsal(

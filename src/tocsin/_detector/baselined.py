@@ -57,6 +57,9 @@ SHORTEST_STREAM = 100
 MOST_MORE = 20.0
 """Times as many recordings as there are, at most, that are told to halve the interval."""
 
+LEAST_SHARE = 0.2
+"""Of recordings, the smallest that is looked at; and the smallest that is not."""
+
 OFTEN = 20
 """Streams of worlds that ring in their baselines, by which the loudness is found with which fewer do."""
 
@@ -93,7 +96,7 @@ class BaselinedFit(RehearsedFit):
         found_before = measured(before, [world.before for world in worlds])
         found_after = measured(after, [world.after for world in worlds])
         (unit_before, units_before), (unit, units) = found_before, found_after
-        evidence = Evidence.of(after, unit, [world.after for world in worlds], units, spans.widest, 0.0)
+        evidence = Evidence.of(after, unit, [world.after for world in worlds], units, spans.widest, self._share(rows))
         streams = [
             squares_of(stream, world.after.centre, np.exp(u))
             for world, u in zip(worlds, units, strict=True) for stream in world.streams
@@ -139,6 +142,11 @@ class BaselinedFit(RehearsedFit):
         relatives = [relative(each, own.of(as_kept(each[: spans.own])))[spans.own :] for each in rows]
         ends = np.cumsum([0, *(len(each) for each in relatives)])
         return model.foreseeing(np.concatenate(relatives), ends), own, rows
+
+    def _share(self, rows: list[Float64Array]) -> float:
+        """Of recordings, how many should ring, as far as so many can tell."""
+        stretch = float(np.median([len(own) for own in rows])) - self.baseline
+        return float(np.clip(-math.expm1(stretch * math.log1p(-1 / self.ert)), LEAST_SHARE, 1 - LEAST_SHARE))
 
     def _judged(self, channels: list[Float64Array]) -> Heard:
         """By those of the other recordings; windows that reach into what came before a recording, or before the end of

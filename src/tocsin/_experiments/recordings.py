@@ -62,7 +62,7 @@ def find(folder: Path | None) -> Path:
 def read(folder: Path, name: str) -> dict[str, Recording]:
     """The recordings of a set in which anything varies, by name."""
     source = SOURCES[name]
-    frame = _parquet(source.path(folder))
+    frame = parquet(source.path(folder))
     measured = [column for column in frame.columns if re.fullmatch(source.measured, column)]
     missing = [column for column in source.columns if column not in frame.columns]
     if missing or not measured:
@@ -99,7 +99,8 @@ def _filled(
     return Recording(name, before, quiet, None if changed is None else after, name != SAME_QUIET[1])
 
 
-def _parquet(path: Path) -> DataFrame:
+def parquet(path: Path) -> DataFrame:
+    """A file of recordings, whole."""
     try:
         return _pandas().read_parquet(path)
     except ImportError as error:
