@@ -45,7 +45,7 @@ browser-and-java:
 
 test-gpu: $(READY)  ## Run the tests of the PyTorch backend on a GPU (with the PyTorch that is installed in .venv)
 	TOCSIN_TEST_DEVICE=cuda $(BIN)/python -m pytest tests/test_gpu.py tests/test_bank.py tests/test_torch.py \
-		tests/test_compute.py tests/test_oracle.py tests/test_contract.py -k "gpu or torch or bank"
+		tests/test_views_gpu.py tests/test_compute.py tests/test_oracle.py tests/test_contract.py -k "gpu or torch or bank"
 
 lint: $(READY)  ## Style, strict types, import contracts
 	$(BIN)/ruff check

@@ -2,6 +2,7 @@
 
     python -m benchmarks.views [--quick]
     python -m benchmarks.views --promise  # a minute
+    python -m benchmarks.views --gpu  # with PyTorch, Triton and a GPU
 
 Streams of 8 and 20 columns, 1000 reference points. Microseconds of processor time, on all cores together, for an
 observation; both are measured by turns, and the least of several rounds counts: other processes can only add to it.
@@ -9,6 +10,8 @@ observation; both are measured by turns, and the least of several rounds counts:
 --promise: alarms of quiet streams over those promised, in their first rows and later, on average over references, with
 the standard error; thresholds for one fit's expected run time, and read off for others; and for many streams together,
 of which each then rings so rarely that the fit extrapolates.
+
+--gpu: a step of a bank, by the clock, on all cores of the host and on the GPU; and whether they heard the same.
 """
 
 from __future__ import annotations
@@ -16,11 +19,11 @@ from __future__ import annotations
 import argparse
 import time
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tocsin import MMD, Detector, DetectorBank, Fleet, Independent, Views
+from tocsin import MMD, Detector, DetectorBank, Fleet, Independent, Outcomes, Views
 from tocsin._compute.arrays import Float64Array
 
 COLUMNS, REFERENCE, MEMORY, ROUNDS = (8, 20), 1000, 0.6, 9
@@ -133,13 +136,62 @@ def promises() -> None:
             print(f"| {name} | {fitted:g} | {asked} | {told[0]} | {told[1]} |", flush=True)
 
 
+def clocked(bank: DetectorBank, blocks: Sequence[object], rounds: int) -> tuple[float, float]:
+    """Milliseconds of a step by the clock: the median, and the least."""
+    times = []
+    for number in range(rounds + 10):
+        began = time.perf_counter()
+        bank.update(blocks[number % len(blocks)])
+        times.append(1000 * (time.perf_counter() - began))
+    return float(np.median(times[10:])), min(times[10:])
+
+
+def on_gpu(rounds: int) -> None:
+    import torch
+
+    print(f"{torch.cuda.get_device_name()}, PyTorch {torch.__version__}. {STREAMS:,} streams; a step in ms, (at least)")
+    print("| columns | host | GPU, rows on the host | rows on the GPU | host over GPU | alarms | apart, relatively |")
+    print("|---|---|---|---|---|---|---|")
+    for columns in COLUMNS:
+        reference = remembering(REFERENCE, columns, 1)
+        host, gpu = (
+            DetectorBank(
+                Detector(5000, Views(), seed=1, interval=False, paths=12, backend=backend).fit(reference), STREAMS
+            )
+            for backend in ("numba", "torch")
+        )
+        blocks = [remembering(STREAMS, columns, seed) for seed in range(3, 7)]
+        pairs = [(host.update(rows), gpu.update(rows)) for rows in blocks * 20]
+        heard = [(one.statistic, other.statistic) for one, other in pairs if not np.isnan(one.statistic).all()]
+        apart = max(float(np.nanmax(np.abs(one / other - 1))) for one, other in heard)
+        alarms, missed = (int(sum(part)) for part in zip(*map(alarms_of, pairs), strict=True))
+        there = [torch.as_tensor(rows, device="cuda") for rows in blocks]
+        found = [clocked(host, blocks, rounds), clocked(gpu, blocks, rounds), clocked(gpu, there, rounds)]
+        told = [f"{median:.2f} ({least:.2f})" for median, least in found]
+        same = f"{alarms}, all the same" if not missed else f"{missed} of {alarms} not the same"
+        print(
+            f"| {columns} | {' | '.join(told)} | {found[0][0] / found[1][0]:.1f} | {same} | {apart:.1g} |", flush=True
+        )
+
+
+def alarms_of(pair: tuple[Outcomes, Outcomes]) -> tuple[int, int]:
+    """Alarms of one, and those that only one of both has."""
+    one, other = pair
+    return int(one.alarm.sum()), int((one.alarm != other.alarm).sum())
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--quick", action="store_true", help="few rounds")
     parser.add_argument("--promise", action="store_true", help="alarms over those promised")
+    parser.add_argument("--gpu", action="store_true", help="steps of a bank there, and on the host")
     given = parser.parse_args()
     if given.promise:
         promises()
+        return
+    if given.gpu:
+        warnings.simplefilter("ignore")
+        on_gpu(20 if given.quick else 200)
         return
     rounds = 3 if given.quick else ROUNDS
     print("| columns | | MMD, us | views, us | ratio |\n|---|---|---|---|---|")

@@ -484,6 +484,7 @@ def test_every_format_rings_as_the_library_does(fitted: Path, tmp_path: Path, ki
         "bad_rows": 0,
         "interrupted": False,
         "state_saved": False,
+        "data": [],
     }
     assert (result.exit_code, result.stderr) == (1, "")
     assert fitted.read_bytes() == before

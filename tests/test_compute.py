@@ -218,6 +218,15 @@ def _pair_step(s: Sizes) -> Arguments:
     ]  # fmt: skip
 
 
+def _pair_step_lacking(s: Sizes) -> Arguments:
+    """One point of a young run, whose reference lacks some points, or none."""
+    arguments, size = _pair_step(s), int(s.rng.integers(0, 3)) * 9
+    gone = np.zeros((s.columns, 64), np.float32)
+    gone[:, :size] = s.rng.normal(size=(s.columns, size)) / s.columns**0.5
+    lacking = [gone, size, 1 + s.rng.random(), s.rng.random(), s.rng.normal(size=len(s.multipliers))]
+    return [*arguments[:12], *lacking, *arguments[12:]]
+
+
 def _pair_bank(s: Sizes) -> Arguments:
     """Seven streams, of which some or all get a point each; their windows are full, or not, or empty."""
     count, new, widths, widest = 7, 7 if s.tabulated else 4, len(s.multipliers), s.windows[-1]
@@ -348,6 +357,28 @@ def _judge_one(s: Sizes) -> Arguments:
     return [values[:1], seed, int(run[0]), int(time[0]), *law]
 
 
+def _news_watch(s: Sizes) -> Arguments:
+    """Numbers, with corners, directions and something else behind them; gaps that features tell, and new ones."""
+    forms = [(0, 1, 0, -2), (1, 1, 0, 2), (3, 3, 1, -1), (6, 4, 2, -1), (10, 2, 3, 12), (13, 1, 0, -1)]
+    layout, width = np.array(forms, np.int64), 15
+    rows = s.rng.integers(-1, 3, (20, width)).astype(np.float64)
+    rows[:, 3:6] = np.eye(3)[s.rng.integers(0, 3, 20)]
+    rows[:, 14] = np.maximum(rows[:, 14], 0)
+    rows[rows[:, 14] > 0, 3:14] *= s.rng.integers(0, 2, (int((rows[:, 14] > 0).sum()), 1))
+    heard = np.zeros((2, len(layout), 5))
+    heard[..., :3] = s.rng.integers(0, 2**32, (2, len(layout), 3))
+    heard[..., 3:] = s.rng.integers(0, 3, (2, len(layout), 2))
+    quiet, rates = s.rng.integers(0, 3, (len(layout), 3)), -s.rng.exponential(9, (3, 2, 33))
+    rates[s.rng.random(rates.shape) < 0.7] = np.inf
+    known = [np.unique(s.rng.integers(0, 9, 3)).astype(np.float64) for _ in layout]
+    first, flat = np.cumsum([0, *map(len, known)]), np.concatenate(known)
+    stops = np.column_stack([s.rng.integers(1, 4, len(flat)), -s.rng.exponential(9, len(flat))]).astype(np.float64)
+    alone = np.column_stack([s.rng.integers(1, 4, len(layout)), -s.rng.exponential(9, len(layout))]).astype(np.float64)
+    limits = np.tile([-0.5, 1.5], (len(layout), 1))
+    spans = np.array([8, 32])
+    return [rows, s.rng.integers(0, 2, 20), heard, layout, limits, spans, quiet, rates, first, flat, stops, alone]
+
+
 def _view_model(s: Sizes) -> tuple[Array, Array]:
     """What foresees each column, and the spreads of its views."""
     return s.rng.normal(size=(4, s.columns)) / 3, s.rng.uniform(0.5, 2, (4, s.columns))
@@ -441,9 +472,11 @@ ARGUMENTS: dict[str, Callable[[Sizes], Arguments]] = {
     "pair_keys_take": _pair_keys_take,
     "pair_split_paths": _pair_split,
     "pair_step": _pair_step,
+    "pair_step_lacking": _pair_step_lacking,
     "pair_sums": _pair_sums,
     "pair_terms": _pair_terms,
     "quantile": lambda s: [_features(s)[:, 0], s.rng.random()],
+    "news_watch": _news_watch,
     "records": _records,
     "stretch_maxima": lambda s: _records(s)[:2],
     "take": lambda s: [s.points, s.rng.integers(0, s.count, (4, 3)), np.zeros((4, 1), np.int64)],
@@ -474,6 +507,7 @@ ON_DEVICE: dict[str, list[int]] = {
     "judge": [],
     "judge_one": [],
     "loudest": [0, 3],
+    "news_watch": [],
     "pair_advance": [10, 11],
     "pair_bank_step": [0, 1, 2, 3, 4, 14, 15],
     "pair_bootstrap_loudest": [0, 1, 2, 3, 6, 7, 8, 14],
@@ -483,6 +517,7 @@ ON_DEVICE: dict[str, list[int]] = {
     "pair_keys_take": [],
     "pair_split_paths": [0, 1, 2],
     "pair_step": [],
+    "pair_step_lacking": [],
     "pair_sums": [0, 1, 5],
     "pair_terms": [0, 2, 3],
     **{name: [] for name in ("autoregress", "view_channels", "view_follow", "view_rows", "view_sums", "view_watch")},
@@ -513,18 +548,20 @@ def _agree(name: str, one: Any, other: Any) -> None:
 
 LEFT_ALONE = {
     "feature_advance": slice(6, -1),
+    "news_watch": slice(3, None),
     "pair_advance": slice(4, None),
     "pair_bank_step": slice(5, None),
     "pair_keys_take": slice(3, None),
     "pair_step": slice(12),
+    "pair_step_lacking": slice(17),
     "view_follow": slice(2),
     "view_watch": slice(14, 25),
 }
 """Which arguments are left alone by those that take in new points."""
 
 EXACT = {
-    "coins", "concatenate", "decide", "distinct_streams", "first_passages", "flat", "judge", "judge_one", "records",
-    "stretch_maxima", "take",
+    "coins", "concatenate", "decide", "distinct_streams", "first_passages", "flat", "judge", "judge_one",
+    "news_watch", "records", "stretch_maxima", "take",
 }  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from typer.testing import CliRunner, Result
 from tocsin import Detector, StorageError
 from tocsin._cli import app, choosing
 
-FIT = ("--window", "5,20", "--paths", "300", "--seed", "1")
+FIT = ("--window", "5,15", "--paths", "300", "--seed", "1")
 
 rng = np.random.default_rng(0)
 REFERENCE, QUIET = rng.normal(size=(300, 2)), rng.normal(size=(40, 2))
@@ -134,7 +134,7 @@ def test_a_choice_is_used(
     assert "is none of them" in result.output if "many" in typed else "is none" not in result.output
     chosen = Detector.load(tmp_path / "a.tocsin")
     assert chosen.ert == ert
-    again = Detector(ert, window=[5, 20], paths=300, seed=1).fit(
+    again = Detector(ert, window=[5, 15], paths=300, seed=1).fit(
         [{"flow": x, "heat": y} for x, y in REFERENCE.tolist()], progress=False
     )
     assert chosen.thresholds_.tolist() == again.thresholds_.tolist()

@@ -161,7 +161,7 @@ DOORS = {
     """,
     "tocsin.types": """
         Began Column Columns ComparisonFacts DifferingColumn Errors Example ExplanationFacts Intake Moved Objects Option
-        Power PowerFacts RateCurve Rehearsal Represented Rows SimulatedChange Statistic Table Tabular Tail Values
+        Power PowerFacts RateCurve Rehearsal Remedy Represented Rows SimulatedChange Statistic Table Tabular Tail Values
     """,
 }
 """The modules that users import from, and all that they find there; everything else has an underscore in its name. A

@@ -64,17 +64,18 @@ def test_banks_and_fleets(backend: Backend, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("where", ["before", "within", "after"])
-def test_an_update_that_has_begun_is_finished(where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """Interrupted once, at a chosen place: before windows move nothing has happened, and from then on everything.
-
-    Of a run that is no longer young: those move on a copy.
-    """
-    detector = fitted([MMD(), LSDD()], "numba")
-    while detector._run.left is not None:
-        detector.update_many(reference()[: 2 * detector.windows_[-1]])
+@pytest.mark.parametrize("age", [2, 11, 12], ids=["young", "about to lack nothing", "lacking nothing"])
+def test_an_update_that_has_begun_is_finished(
+    where: str, age: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Interrupted once, at a chosen place: before windows move nothing has happened, and from then on everything."""
+    detector = fitted([MMD(), LSDD()], "numba").set_params(reset_on_alarm=False).fit(reference())
+    detector.update_many(reference()[:age])
+    assert (detector._run.left is None) == (age == 2 * detector.windows_[-1])
     twin, x = copy(detector), np.zeros(2)
     first, second = fitted_of(detector).live.members
-    place, name = {"before": (first, "enter"), "within": (second, "enter"), "after": (rule.Rule, "one")}[where]
+    enter = "enter_lacking" if age < detector.windows_[-1] else "enter"
+    place, name = {"before": (first, enter), "within": (second, enter), "after": (rule.Rule, "one")}[where]
     original = getattr(place, name)
 
     def interrupted(*given: object) -> object:

@@ -20,6 +20,7 @@ from backends import on_device, with_torch
 from tocsin import LSDD, MMD, Detector, DetectorBank, Fleet, Gaussian, Independent, MeanShift
 from tocsin._compute import Backend
 from tocsin._compute.arrays import Float64Array
+from tocsin._detector.base import altered
 from tocsin._experiments import laws
 from tocsin._streams.fleet.states import hash_of
 from tocsin._streams.fleet.windows import PairWindows
@@ -33,7 +34,8 @@ def fitted(backend: Backend = "numba", **options: Any) -> Detector:
     place: dict[str, Any] = {"device": on_device("torch").device} if backend == "torch" else {}
     given: dict[str, Any] = {"paths": 400, "interval": False, "sampler": Independent(), "seed": 1, **options}
     reference = np.random.default_rng(5).normal(size=(60, 3))
-    return Detector(30, window=WINDOWS, backend=backend, **given, **place).fit(reference, progress=False)
+    detector = Detector(30, window=WINDOWS, backend=backend, **given, **place).fit(reference, progress=False)
+    return altered(detector, hears=False)  # the oracle knows no news
 
 
 def expected(detector: Detector, began: Float64Array, stream: Float64Array, number: int, run: int) -> Float64Array:
@@ -151,34 +153,36 @@ def test_a_bank_goes_on_with_young_runs(tmp_path: Path) -> None:
 
 # The promise
 
-SPREAD, BOUND = 0.21, 4.9
-"""Of the ratio of two rates from one detector to the next; and how many standard errors fail falsely once in 10^6."""
+DETECTORS, BOUND = 60, 4.9
+"""How many are fitted; and how many standard errors fail falsely once in 10^6."""
 
 
 @pytest.mark.long
 @pytest.mark.filterwarnings("ignore::tocsin.DependenceWarning")  # of one reference in a hundred
 @pytest.mark.parametrize(
-    ("statistic", "watch", "detectors", "observations"),
+    ("statistic", "watch", "spread", "observations"),
     [
-        (lambda: MMD(Gaussian()), in_a_bank, 24, 40_000),
-        (lambda: [LSDD(centres=10), MeanShift()], alone, 24, 25_000),
+        (lambda: MMD(Gaussian()), in_a_bank, 0.28, 20_000),
+        (lambda: [LSDD(centres=10), MeanShift()], alone, 0.31, 10_000),
     ],
     ids=["bank", "alone"],
 )
 def test_young_runs_ring_as_often_as_old_ones(
-    statistic: Callable[[], Any], watch: Callable[..., Ages], detectors: int, observations: int
+    statistic: Callable[[], Any], watch: Callable[..., Ages], spread: float, observations: int
 ) -> None:
     """The rate of alarms in the first 20 observations of runs, over that of later ones, is 1.
 
     Windows of a fifth of the reference, where a start that resembles it shows most: starts that were compared with all
-    of it rang 0.7 times as often as later tests. With 24 detectors the bound is 0.21, which sees such starts nine
-    times in ten or more.
+    of it ring 0.73 times as often as later tests, which so many detectors see nineteen times in twenty. Ratios that are
+    off by a twentieth take some hundred detectors for longer, and are for `benchmarks.starts`.
+
+    spread: of the ratio, from one detector to the next; of 120 others it was 0.24 to 0.28, and 0.31.
     """
     ages = []
-    for number in range(detectors):
+    for number in range(DETECTORS):
         rng = np.random.default_rng([2**29, number])
-        options: dict[str, Any] = {"window": 30, "paths": 5_000, "interval": False, "sampler": Independent()}
+        options: dict[str, Any] = {"window": 30, "paths": 2_000, "interval": False, "sampler": Independent()}
         detector = Detector(100, statistic(), seed=number, **options).fit(laws.square(rng, 150), progress=False)
         ages.append(watch(detector, laws.square, rng, observations))
     ratio = early_over_late(ages)[0]
-    assert abs(ratio - 1) < BOUND * SPREAD / detectors**0.5
+    assert abs(ratio - 1) < BOUND * spread / DETECTORS**0.5

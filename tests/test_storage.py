@@ -31,6 +31,7 @@ from tocsin import (
 )
 from tocsin._compute.arrays import Array
 from tocsin._detector import storage
+from tocsin._detector.base import altered
 
 pytestmark = pytest.mark.usefixtures("quick_fits")
 
@@ -211,13 +212,15 @@ def test_a_part_is_missing(file: Path, part: str) -> None:
 def _as_version_4(description: dict[str, Any]) -> None:
     options = description["options"]["items"]
     options["calibration"] = options.pop("mode")
-    del options["reset_on_alarm"], description["fitted"]["items"]["resets"]
-    description.get("run", {"items": {"left": None}})["items"].pop("left")
+    fitted = description["fitted"]["items"]
+    del options["reset_on_alarm"], fitted["resets"], fitted["hears"]
+    for name in ("left", "heard"):
+        description.get("run", {"items": {}})["items"].pop(name, None)
 
 
 def test_version_4_goes_on(tmp_path: Path) -> None:
     """Of a detector, and of a bank with a promise for all of its streams."""
-    bank = DetectorBank(fitted(), 3, ert=250, for_all=3)
+    bank = DetectorBank(altered(fitted(), hears=False), 3, ert=250, for_all=3)
     both: dict[str, Detector | DetectorBank] = {"detector": bank.detector, "bank": bank}
     for name, saved in both.items():
         saved.save(tmp_path / name)
@@ -238,6 +241,7 @@ def test_version_4_goes_on(tmp_path: Path) -> None:
 def test_version_3_goes_on(tmp_path: Path) -> None:
     """Its state stood among what `fit` makes: the same outcomes, from where it was saved."""
     file, saved = tmp_path / "good.tocsin", fitted([MMD(Gaussian()), MeanShift()], start="cold")
+    saved = altered(saved, hears=False)
     saved.update_many(STREAM[:7])
     saved.save(file)
     with zipfile.ZipFile(file) as archive:
@@ -245,6 +249,7 @@ def test_version_3_goes_on(tmp_path: Path) -> None:
     description = json.loads(members["tocsin.json"])
     run = description.pop("run")["items"]
     assert run.pop("left") is None
+    assert run.pop("heard") is None
     description["state"] = {"items": {str(i): state for i, state in enumerate(run.pop("windows"))}}
     description["live"] = {"items": {str(i): parts for i, parts in enumerate(description["live"])}}
     description["fitted"]["items"] |= {**run, "run": run.pop("number"), "stream": 0}

@@ -276,7 +276,12 @@ def test_an_outlier_leaves_no_trace_in_sums(size: float, seed: int, window: int,
 def test_a_live_stream_may_change_backends(
     seed: int, windows: tuple[int, ...], typical: int, cuts: list[int], first: int
 ) -> None:
-    """In mid-stream, at any place and as often as one likes: the state of recent points is the same for all."""
+    """In mid-stream, at any place and as often as one likes: the state of recent points is the same for all.
+
+    On a GPU, squares of distances are taken from squared lengths, here of up to 30, in float32: they are off by up to
+    30 times 2 ulps of 6e-8, kernels by as much, and the pairs of a window by twice that. Mixed up points would be off
+    by tenths.
+    """
     rng, widths, capacity, length = np.random.default_rng(seed), np.array([1.0, 0.0], np.float32), 4 * windows[-1], 80
     block, linear = rng.normal(size=(2, length)).astype(np.float32), rng.normal(size=(2, length))
 
@@ -293,7 +298,7 @@ def test_a_live_stream_may_change_backends(
         functions = backends[(i + first) % 3]
         rows = functions.pair_advance(*mixed, functions.put(block), functions.put(linear), start, stop)
         got.append(functions.get(rows))
-    np.testing.assert_allclose(np.concatenate(got), expected, rtol=0, atol=1e-6)
+    np.testing.assert_allclose(np.concatenate(got), expected, rtol=0, atol=1e-5 if FUNCTIONS.on_gpu else 1e-6)
 
 
 def widest_gap(X: Array, Y: Array) -> float:
@@ -352,6 +357,7 @@ def test_a_detector_goes_on_with_another_backend(
 def test_a_block_without_enough_memory_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of a block that is taken in by pieces, one that fails takes the others with it."""
     sample = np.random.default_rng(0).normal(size=(200, 2))
+    monkeypatch.setattr("tocsin._statistics.mmd_gaussian.NEARBY_WORK", 0)  # else a GPU leaves so little to the CPU
     detector = Detector(
         50, MMD(Gaussian()), window=5, reset_on_alarm=False, paths=200, interval=False, seed=1, backend="torch",
         device=DEVICE,
@@ -372,7 +378,6 @@ def test_a_block_without_enough_memory_changes_nothing(monkeypatch: pytest.Monke
         patched.setattr(torch_live, "STEPS", 130)
         patched.setattr(torch_live, "_advanced", failing)
         patched.setattr("tocsin._statistics.mmd_gaussian.SHORT", 0)
-        patched.setattr("tocsin._statistics.mmd_gaussian.NEARBY_WORK", 0)
         with pytest.raises(torch.OutOfMemoryError):
             detector.update_many(block)
     np.testing.assert_array_equal(detector.update_many(block).statistic, twin.update_many(block).statistic)

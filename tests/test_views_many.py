@@ -20,7 +20,7 @@ import pytest
 import naive_views as naive
 from backends import needs_torch
 from tocsin import Detector, DetectorBank, Fleet, FleetAlarm, InputError, StorageError, Views
-from tocsin._compute import numba_view_streams
+from tocsin._compute import LazyFunctions, numba_view_streams
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._statistics.base import WindowState
 from tocsin._statistics.view_model import MOST_COLUMNS, SILENT
@@ -154,12 +154,21 @@ def test_a_bank_of_tables() -> None:
 
 @needs_torch
 def test_banks_of_views_stay_on_the_cpu() -> None:
-    """With PyTorch they are stepped by Numba, and give the same."""
+    """With PyTorch they are stepped by Numba, if it is not on a GPU, and give the same."""
     torch = fitted(backend="torch", device="cpu")
     bank, twins = DetectorBank(torch, STREAMS), alone(torch)
     for every in streams():
         assert [repr(each) for each in bank.update(every)] == [repr(d.update(every[s])) for s, d in enumerate(twins)]
-    assert "cuda" not in repr(bank)
+    assert "; on numba; " in repr(bank)
+
+
+@pytest.mark.parametrize("triton", [None, "there"])
+def test_where_streams_are_stepped(triton: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a GPU if it has Triton, else by Numba, and in plain NumPy if that was asked for."""
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: triton)
+    places = [("torch", "cuda"), ("torch", "cpu"), ("numba", "cpu"), ("numpy", "cpu")]
+    stepped = [str(LazyFunctions(*place).stepping) for place in places]
+    assert stepped == ["torch on cuda" if triton else "numba", "numba", "numba", "numpy"]
 
 
 # What is kept

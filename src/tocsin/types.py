@@ -8,7 +8,7 @@ from tocsin._compare.result import ComparisonFacts, DifferingColumn
 from tocsin._data.intake import Intake, Objects, Represented, Rows, Tabular
 from tocsin._data.tables import Column, Columns, Table, Values
 from tocsin._explain.result import Began, Example, ExplanationFacts, Moved
-from tocsin._power.result import Power, PowerFacts, SimulatedChange
+from tocsin._power.result import Power, PowerFacts, Remedy, SimulatedChange
 from tocsin._statistics.base import Statistic
 
 __all__ = [
@@ -28,6 +28,7 @@ __all__ = [
     "PowerFacts",
     "RateCurve",
     "Rehearsal",
+    "Remedy",
     "Represented",
     "Rows",
     "SimulatedChange",

@@ -18,8 +18,9 @@ from tocsin._detector.base import fitted_of
 from tocsin._detector.detector import Detector
 from tocsin._detector.starting import places_of
 from tocsin._execution.progress import progress_bar
-from tocsin._power.measure import at_run_time, measure
+from tocsin._power.measure import measure
 from tocsin._power.result import Power
+from tocsin._power.trials import at_run_time
 from tocsin._power.words import in_short
 
 TRIED = 5000.0

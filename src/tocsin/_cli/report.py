@@ -17,7 +17,7 @@ from tocsin._cli.watch import RANG
 from tocsin._common.wording import counted
 from tocsin._detector.detector import Detector
 from tocsin._execution.progress import progress_bar
-from tocsin._report.besides import texts_of
+from tocsin._explain.rows import texts_of
 
 SAMPLE = 1 << 16
 """Bytes of a text from which the length of its lines is estimated."""

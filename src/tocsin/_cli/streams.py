@@ -15,7 +15,7 @@ from tocsin._common.wording import counted
 from tocsin._data.intake import Intake, Tabular
 from tocsin._data.tables import OTHERS, Table, Values, numbered
 from tocsin._detector.detector import Detector
-from tocsin._report.besides import texts_of
+from tocsin._explain.rows import texts_of
 
 REMEDY = "Choose them with --columns, in the reference's order"
 

@@ -19,6 +19,7 @@ from rich.text import Text
 from tocsin._cli import describe
 from tocsin._cli.actions import WAY, Actions
 from tocsin._cli.cleaning import clean, silence_standard_output
+from tocsin._cli.data import Data
 from tocsin._cli.ledger import Ledger
 from tocsin._cli.live import View, by_chance
 from tocsin._cli.outbox import MOST, Outbox
@@ -39,6 +40,7 @@ class Report:
     before: rows of the stream that earlier watches took in.  beside: what stands beside the latest rows.
     keep: is called with each alarm in the outbox, before it is told.  last_alarm: its row.
     in_series: alarms that followed each other closely, up to that one.
+    data: whether the rows are as the reference's; None if nobody is to be told.
     power: what the detector can see, in sentences, if that is known.
     unheard: whether whoever read standard output has left.
     """
@@ -51,6 +53,7 @@ class Report:
     quiet: bool
     as_json: bool
     power: Sequence[str] = ()
+    data: Data | None = None
     view: View | None = None
     log: Ledger | None = None
     actions: Actions | None = None
@@ -215,7 +218,8 @@ class Report:
             facts = {"rows": self.rows, "alarms": self.alarms, "expected_false_alarms": self.rows / self.ert}
             seen = {"power": list(self.power)} if self.power and not self.alarms else {}
             state = {"interrupted": interrupted, "state_saved": saved_to is not None}
-            self._print(json.dumps({"event": "summary", **facts, "bad_rows": bad_rows, **state, **seen}))
+            data = {} if self.data is None else {"data": self.data.findings()}
+            self._print(json.dumps({"event": "summary", **facts, "bad_rows": bad_rows, **state, **seen, **data}))
             return
         stopped = "Stopped after " if interrupted else ""
         self._print(
@@ -224,6 +228,8 @@ class Report:
         )
         if not self.alarms:
             self._print(*self.power)
+        if self.data is not None and self.rows:
+            self._print(*filter(None, [clean(self.data.told(self.alarms))]))
         if bad_rows:
             kept = "left out" if kept_in is None else f"kept in {kept_in}"
             self._print(

@@ -12,6 +12,7 @@ import typer
 from tocsin._cli import common, describe, reading
 from tocsin._cli.actions import COMMAND_TIMEOUT, TRIES, WAY, Actions
 from tocsin._cli.bad_rows import MOST_IN_A_ROW, WORDS, BadRows
+from tocsin._cli.data import Data
 from tocsin._cli.keeping import EVERY, Keeper, Kept, locked
 from tocsin._cli.ledger import Ledger
 from tocsin._cli.live import View
@@ -26,7 +27,7 @@ from tocsin._common.errors import InputError, TocsinError
 from tocsin._common.wording import counted
 from tocsin._detector.detector import Detector
 from tocsin._explain.beside import Beside
-from tocsin._report.besides import texts_of
+from tocsin._explain.rows import texts_of
 from tocsin._report.gathering import apart
 from tocsin._state.run import RECENT_WINDOWS
 
@@ -188,6 +189,7 @@ def command(
         rows = Rows(stream, place, bad, report.tell, follow=follow, from_now=from_now)
         at_the_end.callback(rows.close)
         report.before = rows.before
+        report.data = None if quiet else Data(detector, rows.before)
         kept_columns = common.names(keep) or []
         report.beside = Beside(
             kept_columns,
@@ -252,6 +254,7 @@ def _take_in(detector: Detector, block: Block, report: Report, rows: Rows, bad: 
     """Watch these rows; a new run follows each alarm, except where one is enough."""
     table, position = block.table, 0
     while position < len(table):
+        begun, taken = position, report.rows
         try:
             if len(table) == 1:
                 report.saw_one(detector.update(table), block.aside)  # several times as fast for a single row
@@ -264,6 +267,8 @@ def _take_in(detector: Detector, block: Block, report: Report, rows: Rows, bad: 
             position = _one_by_one(detector, block, position, error, report, rows, bad)
         else:
             bad.good()
+        if report.data is not None:
+            report.data.add(block.table[begun : begun + report.rows - taken])  # the last may be a bad one
         rows.mark = block.marks[position - 1]
         if detector.alarm is not None:
             report.alarm(detector.alarm, detector.run, detector.explain, block.number(position - 1))

@@ -78,6 +78,11 @@ class LazyFunctions:
     def nearby(self) -> Functions:
         return LazyFunctions("numba") if self.on_gpu else self
 
+    @property
+    def stepping(self) -> Functions:
+        stays = self.backend != "torch" or (self.on_gpu and importlib.util.find_spec("triton") is not None)
+        return self if stays else LazyFunctions("numba")
+
     def __str__(self) -> str:
         return f"torch on {self.device}" if self.backend == "torch" else self.backend
 

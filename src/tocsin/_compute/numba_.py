@@ -36,11 +36,12 @@ from tocsin._compute.numba_features import (
     mean_distances,
 )
 from tocsin._compute.numba_live import pair_bank_step, pair_keys_advance, pair_keys_take, pair_sums
+from tocsin._compute.numba_news import news_watch
 from tocsin._compute.numba_pairs import exponentials, gaussian_products
 from tocsin._compute.numba_paths import pair_bootstrap_paths, pair_split_paths
 from tocsin._compute.numba_rule import decide, judge, judge_one
 from tocsin._compute.numba_scores import pair_bootstrap_loudest, pair_bootstrap_passages
-from tocsin._compute.numba_stream import gaussian_observe, gaussian_row_sums, pair_advance, pair_step
+from tocsin._compute.numba_stream import gaussian_observe, gaussian_row_sums, pair_advance, pair_step, pair_step_lacking
 from tocsin._compute.numba_view_streams import view_sums, view_watch
 from tocsin._compute.numba_views import autoregress, view_channels, view_follow, view_rows
 
@@ -70,6 +71,7 @@ __all__ = [
     "judge_one",
     "loudest",
     "mean_distances",
+    "news_watch",
     "pair_advance",
     "pair_bank_step",
     "pair_bootstrap_loudest",
@@ -79,6 +81,7 @@ __all__ = [
     "pair_keys_take",
     "pair_split_paths",
     "pair_step",
+    "pair_step_lacking",
     "pair_sums",
     "pair_terms",
     "put",

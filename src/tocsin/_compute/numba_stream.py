@@ -97,6 +97,41 @@ def pair_step(
     )  # fmt: skip
 
 
+def pair_step_lacking(
+    points: Float32Array,
+    count: int,
+    centre: Float64Array,
+    scale: float,
+    multipliers: Float32Array,
+    weights: Float32Array,
+    windows: Int64Array,
+    offset: Float64Array,
+    typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
+    query: Float64Array,
+    gone: Float32Array,
+    size: int,
+    own: float,
+    leaving: float,
+    moved: Float64Array,
+    buffer: Float32Array,
+    ahead: Float32Array,
+    linear: Float64Array,
+    cursor: Int64Array,
+    out: Float64Array,
+) -> None:
+    widths = multipliers.size
+    block, sums, kernels = np.empty((query.shape[1], 1), np.float32), np.empty((widths, 1)), np.zeros((widths, 1))
+    _compare_alone(points, count, centre, scale, multipliers, weights, query, NO_PLACES, 0, block, sums)
+    _compare_alone(gone, size, NO_NUMBERS, 1.0, multipliers, NO_POINTS, NO_QUERIES, NO_PLACES, 0, block, kernels)
+    sums = own * sums + leaving * kernels + moved[:, None]
+    _step(
+        NO_POINTS, 0, NO_NUMBERS, 1.0, multipliers, NO_POINTS, windows, offset, typical, rows, signs,
+        NO_QUERIES, NO_PLACES, 0, block, sums, buffer, ahead, linear, cursor, 0, 1, out,
+    )  # fmt: skip
+
+
 def _compare_alone(
     points: Float32Array,
     count: int,

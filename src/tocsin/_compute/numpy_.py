@@ -24,6 +24,7 @@ from tocsin._compute.arrays import (
     UInt64Array,
 )
 from tocsin._compute.host import *  # noqa: F403  (arrays and random numbers, as all CPU backends have them)
+from tocsin._compute.numpy_news import news_watch as news_watch
 from tocsin._compute.numpy_view_streams import view_sums as view_sums
 from tocsin._compute.numpy_view_streams import view_watch as view_watch
 from tocsin._compute.numpy_views import autoregress as autoregress
@@ -350,6 +351,44 @@ def pair_step(
     observed = gaussian_observe(points, count, query, centre, scale, stranger, 0, multipliers, weights)
     state = buffer, ahead, linear, cursor
     out[...] = pair_advance(*state, windows, multipliers, offset, typical, rows, signs, *observed, 0, 1)
+
+
+def pair_step_lacking(
+    points: Float32Array,
+    count: int,
+    centre: Float64Array,
+    scale: float,
+    multipliers: Float32Array,
+    weights: Float32Array,
+    windows: Int64Array,
+    offset: Float64Array,
+    typical: int,
+    rows: Int64Array,
+    signs: Float64Array,
+    query: Float64Array,
+    gone: Float32Array,
+    size: int,
+    own: float,
+    leaving: float,
+    moved: Float64Array,
+    buffer: Float32Array,
+    ahead: Float32Array,
+    linear: Float64Array,
+    cursor: Int64Array,
+    out: Float64Array,
+) -> None:
+    """`pair_step` of a young run, whose reference lacks points; see `_statistics.without`.
+
+    gone: those points, (d, size + padding).  own, leaving, moved: what -2 c of the new point counts for, and the sums
+    of its kernels with `gone`; and what is added, at each width.
+    """
+    stranger = np.array([-1])
+    block, means = gaussian_observe(points, count, query, centre, scale, stranger, 0, multipliers, weights)
+    none = np.empty((0, 0), np.float32)
+    kernels = gaussian_row_sums(gone, size, block, stranger, 0, multipliers, none)
+    means = own * means + leaving * kernels + moved[:, None]
+    state = buffer, ahead, linear, cursor
+    out[...] = pair_advance(*state, windows, multipliers, offset, typical, rows, signs, block, means, 0, 1)
 
 
 def pair_bank_step(

@@ -201,6 +201,32 @@ class Hot(Protocol):
         out: Float64Array,
     ) -> None: ...
 
+    def pair_step_lacking(
+        self,
+        points: Float32Array,
+        count: int,
+        centre: Float64Array,
+        scale: float,
+        multipliers: Float32Array,
+        weights: Float32Array,
+        windows: Int64Array,
+        offset: Float64Array,
+        typical: int,
+        rows: Int64Array,
+        signs: Float64Array,
+        query: Float64Array,
+        gone: Float32Array,
+        size: int,
+        own: float,
+        leaving: float,
+        moved: Float64Array,
+        buffer: Float32Array,
+        ahead: Float32Array,
+        linear: Float64Array,
+        cursor: Int64Array,
+        out: Float64Array,
+    ) -> None: ...
+
     def pair_bank_step(
         self,
         buffer: Float32Array,
@@ -451,6 +477,22 @@ class Hot(Protocol):
         thresholds: Float64Array,
     ) -> tuple[float, float, int]: ...
 
+    def news_watch(
+        self,
+        points: Float64Array,
+        owner: Int64Array,
+        heard: Float64Array,
+        layout: Int64Array,
+        limits: Float64Array,
+        spans: Int64Array,
+        quiet: Int64Array,
+        rates: Float64Array,
+        first: Int64Array,
+        known: Float64Array,
+        stops: Float64Array,
+        alone: Float64Array,
+    ) -> tuple[Int64Array, Float64Array]: ...
+
     def stretch_maxima(self, paths: Float64Array, edges: Int64Array) -> Float64Array: ...
 
     def records(
@@ -486,6 +528,10 @@ class Functions(Hot, Protocol):
     @property
     def nearby(self) -> Functions:
         """For work that is too little to be worth the way to a GPU: the CPU's."""
+
+    @property
+    def stepping(self) -> Functions:
+        """For streams of views, which step by Triton where there is a GPU that has it, and by Numba elsewhere."""
 
     def put(self, array: NDArray[S]) -> NDArray[S]: ...
 

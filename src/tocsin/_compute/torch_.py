@@ -15,9 +15,10 @@ from torch import Tensor
 from tocsin._compute.arrays import Array, BoolArray, Float32Array, Float64Array, Int32Array, Int64Array
 from tocsin._compute.host import coins
 from tocsin._compute.numba_live import pair_keys_advance, pair_keys_take
+from tocsin._compute.numba_news import news_watch
 from tocsin._compute.numba_rule import decide, judge, judge_one
-from tocsin._compute.numba_stream import pair_step
-from tocsin._compute.numba_view_streams import view_sums, view_watch
+from tocsin._compute.numba_stream import pair_step, pair_step_lacking
+from tocsin._compute.numba_view_streams import view_sums
 from tocsin._compute.numba_views import autoregress, view_channels, view_follow, view_rows
 from tocsin._compute.torch_features import (
     bumps,
@@ -30,6 +31,7 @@ from tocsin._compute.torch_live import pair_advance, pair_bank_step, pair_sums
 from tocsin._compute.torch_memory import Given, get, put
 from tocsin._compute.torch_pairs import pair_bootstrap_paths, pair_split_paths
 from tocsin._compute.torch_rows import gaussian_observe, gaussian_products, gaussian_row_sums, pair_terms
+from tocsin._compute.torch_view_streams import view_watch
 
 __all__ = [
     "BLOCK_WORK",
@@ -56,6 +58,7 @@ __all__ = [
     "judge_one",
     "loudest",
     "mean_distances",
+    "news_watch",
     "pair_advance",
     "pair_bank_step",
     "pair_bootstrap_loudest",
@@ -65,6 +68,7 @@ __all__ = [
     "pair_keys_take",
     "pair_split_paths",
     "pair_step",
+    "pair_step_lacking",
     "pair_sums",
     "pair_terms",
     "put",

@@ -196,7 +196,7 @@ class DetectorBase(Generic[C]):
         state = "quiet" if run.alarm is None else f"rang at {run.alarm.time}"
         return (
             f"<{head} fitted to {shape}: windows {', '.join(map(str, fitted.windows))}, "
-            f"{counted(len(fitted.channels), 'channel')}, threshold {fitted.calibration.threshold:.4g} "
+            f"{counted(len(fitted.live.channels), 'channel')}, threshold {fitted.calibration.threshold:.4g} "
             f"({fitted.calibration.quality}); time {run.time}, {state}; computed by {fitted.functions}>"
         )
 
@@ -225,8 +225,11 @@ class DetectorBase(Generic[C]):
         with content.explained():
             checking_runs.check_channels(saved["normaliser"], live.channels, "fitted.normaliser")
             checking_views.check_views(live, saved, "fitted")
-        run = content.part("run", partial(checking_runs.check_run, sizes=sizes, live=live, state_rule=self._state_rule))
         fitted: Fitted[C] = Fitted(live=live, functions=functions, **saved)
+        with content.explained():
+            ear = fitted.ear
+        rule = partial(checking_runs.check_run, sizes=sizes, live=live, ear=ear, state_rule=self._state_rule)
+        run = content.part("run", rule)
         self._deploy(fitted, Run.restored(run, fitted.widest))
 
     def _rules(self, sizes: Sizes) -> list[Rule]:
@@ -312,8 +315,8 @@ def content_of(watcher: DetectorBase[C]) -> Parts:
     }
 
 
-def taken_in(fitted: Fitted[C], block: object) -> Points:
-    """Observations as points, on the GPU if they are there and are compared there."""
-    if is_on_gpu(block) and isinstance(fitted.intake, Rows) and fitted.live.takes_tensors:
+def taken_in(fitted: Fitted[C], block: object, *, tensors: bool) -> Points:
+    """Observations as points, on the GPU if they are there and `tensors` are taken as they are."""
+    if is_on_gpu(block) and isinstance(fitted.intake, Rows) and tensors:
         return validation.tensor_rows(block, fitted.intake.width)
     return fitted.intake.many(block)

@@ -57,11 +57,12 @@ def check_fitted(saved: Any, at: str, kind: type[Thresholds]) -> None:
         "edges": Maybe(Array("i8", (None,), 0, rising=True)),
         "rows": Maybe(index),
         "rang": Maybe(Array("i4", (None, None), 0)),
+        "hears": truth,
     }
-    Record(rules, frozenset(("resets", "edges", "rows", "rang")))(saved, at)
+    Record(rules, frozenset(("resets", "edges", "rows", "rang", "hears")))(saved, at)
     sizes = sizes_of(saved, at)
     _check_indices(saved, sizes, at)
-    calibration = saved["calibration"]
+    calibration, intake = saved["calibration"], saved["intake"]
     must(len(calibration.thresholds) > 0, f"{at}.calibration.thresholds", 0, "one at least")
     if isinstance(calibration, Calibration):
         rehearsed = calibration.rehearsal is not None
@@ -71,10 +72,13 @@ def check_fitted(saved: Any, at: str, kind: type[Thresholds]) -> None:
         must(calibration.guard <= sizes.points, f"{at}.calibration.guard", calibration.guard, "within the reference")
         must(calibration.block == 1 or saved.get("edges") is not None, f"{at}.edges", None, "there: blocks need them")
         must(not rehearsed or not sizes.warm, f"{at}.start", saved["start"], "cold: it goes on from the reference")
+        alone = calibration.block == 1 and not rehearsed and not isinstance(intake, Objects | Represented)
+        must(not saved.get("hears") or alone, f"{at}.hears", True, "false, but of independent rows of columns")
         explained = sizes.columns is None or rehearsed or saved.get("rang") is not None
         must(explained, f"{at}.rang", None, "there: explanations need them")
     else:
         must(not sizes.warm, f"{at}.start", saved["start"], "cold")
+        must(not saved.get("hears"), f"{at}.hears", True, "false")
 
 
 def sizes_of(saved: Any, at: str) -> Sizes:

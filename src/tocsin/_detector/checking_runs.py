@@ -9,6 +9,7 @@ import numpy as np
 
 from tocsin._calibration.normalise import Normaliser
 from tocsin._compute.arrays import FARTHEST
+from tocsin._compute.numpy_news import KEPT, MARKS, MOST_TIES, ROWS, TIES
 from tocsin._detector.checking import MODERATE
 from tocsin._detector.checking_views import views_state, views_streams
 from tocsin._detector.declared import MOST
@@ -26,6 +27,7 @@ from tocsin._detector.schema import (
     must,
 )
 from tocsin._detector.sizes import Sizes
+from tocsin._state.news import Ear
 from tocsin._state.outcomes import Outcome
 from tocsin._state.run import RECENT_WINDOWS
 from tocsin._statistics.base import Channel, Live
@@ -40,7 +42,7 @@ from tocsin._statistics.views import ViewsLive
 
 
 def check_run(
-    run: Any, at: str, sizes: Sizes, live: LiveFamily, state_rule: Callable[[Live, Sizes, int], Rule]
+    run: Any, at: str, sizes: Sizes, live: LiveFamily, ear: Ear | None, state_rule: Callable[[Live, Sizes, int], Rule]
 ) -> None:
     """Where a detector is in its stream. state_rule: what the windows of a statistic must be."""
     recent = RECENT_WINDOWS * sizes.widest
@@ -56,6 +58,7 @@ def check_run(
             "time": Whole(),
             "alarm": Maybe(Of((Outcome,))),
             "left": Maybe(Each(tuple(left_rule(member, sizes) for member in live.members))),
+            "heard": Maybe(heard_rule(ear, 1)),
         }
     )(run, at)
     young = sizes.warm and time < RECENT_WINDOWS * sizes.widest
@@ -65,7 +68,8 @@ def check_run(
     alarm = run["alarm"]
     if alarm is not None:
         must(alarm.alarm and alarm.time <= run["time"], f"{at}.alarm", alarm, "one that has been")
-        must(alarm.channel in live.channels, f"{at}.alarm.channel", alarm.channel, "a channel of the detector's")
+        channels = live.channels + (ear.channels if ear else ())
+        must(alarm.channel in channels, f"{at}.alarm.channel", alarm.channel, "a channel of the detector's")
         must(abs(alarm.statistic) <= MOST, f"{at}.alarm.statistic", alarm.statistic, "a number")
 
 
@@ -84,6 +88,21 @@ def state_rule(live: Live, sizes: Sizes, time: int) -> Rule:
     if isinstance(live, CustomLive):
         return lambda value, at: _custom_windows(value, at, sizes)
     return anything
+
+
+def heard_rule(ear: Ear | None, streams: int) -> Rule:
+    """What is kept of news of so many streams."""
+
+    def rule(value: Any, at: str) -> None:
+        must(ear is not None, at, "something", "None, since no news is heard")
+        assert ear is not None
+        Array("f8", (streams, len(ear.layout), KEPT), infinite=True)(value, at)
+        must(value.flags.c_contiguous, at, "in columns", "in rows")
+        for part, most in ((value[..., :MARKS], 2.0**ROWS - 1), (value[..., TIES], MOST_TIES)):
+            whole = (part >= 0) & (part <= most) & (part == np.rint(part))
+            must(bool(whole.all()), at, part, "of marks and ties, which are whole numbers")
+
+    return rule
 
 
 def left_rule(live: Live, sizes: Sizes) -> Rule:
@@ -169,7 +188,7 @@ def check_channels(normaliser: Normaliser, channels: tuple[Channel, ...], at: st
     must(count == len(channels), at, f"of {count} channels", f"of the {len(channels)} that there are")
 
 
-def check_bank(bank: Any, at: str, sizes: Sizes, live: GaussianLive | ViewsLive) -> None:
+def check_bank(bank: Any, at: str, sizes: Sizes, live: GaussianLive | ViewsLive, ear: Ear | None) -> None:
     """The windows and clocks of many streams."""
     streams = bank.get("streams") if isinstance(bank, dict) else None
     Whole(1)(streams, f"{at}.streams")
@@ -184,6 +203,7 @@ def check_bank(bank: Any, at: str, sizes: Sizes, live: GaussianLive | ViewsLive)
             "run": clock,
             "rang": clock,
             "heard": Array("f8", (streams, 3), -MOST, MOST),
+            "news": Maybe(heard_rule(ear, streams)),
             "windows": views_streams(live, sizes, streams)
             if isinstance(live, ViewsLive)
             else _kernel_streams(live, sizes, streams),
@@ -191,7 +211,8 @@ def check_bank(bank: Any, at: str, sizes: Sizes, live: GaussianLive | ViewsLive)
     )(bank, at)
     must(bool((bank["rang"] <= bank["time"]).all()), f"{at}.rang", bank["rang"], "times that have been")
     spoke = bank["heard"][:, 2]
-    channels = bool(((spoke >= 0) & (spoke < len(live.channels)) & (spoke == np.rint(spoke))).all())
+    count = len(live.channels) + (len(ear.channels) if ear else 0)
+    channels = bool(((spoke >= 0) & (spoke < count) & (spoke == np.rint(spoke))).all())
     must(channels, f"{at}.heard", spoke, "numbers of channels")
 
 

@@ -35,7 +35,7 @@ from tocsin._detector.schema import (
 )
 from tocsin._detector.steps import representation
 from tocsin._power.result import Kind as KindOfChange
-from tocsin._power.result import Power, SimulatedChange
+from tocsin._power.result import Power, Remedy, SimulatedChange
 from tocsin._samplers import Blocks, Independent
 from tocsin._state.outcomes import Outcome
 from tocsin._statistics import LSDD, MMD, Custom, Landmarks, MeanShift, Views
@@ -155,6 +155,7 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "tried": Many(text, distinct=True),
         "not_simulated": Many(text),
         "advice": Many(text),
+        "would_help": Many(Of((Remedy,))),
     },
     RateCurve: {
         "values": Array("f8", (None,), -MOST, MOST),
@@ -171,6 +172,13 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "unforeseen": Number(0.0),
         "recordings": Maybe(Whole(1)),
         "recordings_to_halve": Maybe(Whole(1)),
+    },
+    Remedy: {
+        "kind": Choice(get_args(KindOfChange)),
+        "column": Maybe(text),
+        "size": Maybe(Number(0.0)),
+        "ert": Maybe(Number(1.0)),
+        "rows": Maybe(Whole()),
     },
     SimulatedChange: {
         "kind": Choice(get_args(KindOfChange)),
@@ -249,6 +257,8 @@ def _curve(curve: RateCurve, at: str) -> None:
 def _power(power: Power, at: str) -> None:
     names = {change.column for change in power.changes} - {None}
     must(names <= set(power.tried), at, sorted(map(str, names)), "of changes of columns that were tried")
+    helped = {remedy.column for remedy in power.would_help} - {None}
+    must(helped <= names, at, sorted(map(str, helped - names)), "about changes that were tried")
     must(power.trials > 0 or not power.changes, at, power.trials, "of some trials, if it tells of changes")
 
 

@@ -29,7 +29,16 @@ from tocsin._detector.options import baseline_given, learned_from, options_given
 from tocsin._detector.schema import Many, Of, Rule, text
 from tocsin._detector.sizes import Sizes
 from tocsin._detector.starting import places_of, warm_run
-from tocsin._detector.stepping import advance, advance_in_place, advance_until_alarm, advance_with_resets, entered
+from tocsin._detector.stepping import (
+    advance,
+    advance_in_place,
+    advance_until_alarm,
+    advance_with_resets,
+    entered,
+    judged,
+    listened,
+    settle,
+)
 from tocsin._execution.cluster import joined
 from tocsin._execution.progress import progress_bar
 from tocsin._explain.result import Explanation
@@ -66,15 +75,16 @@ class Watcher(DetectorBase[C]):
             point = fitted.intake.one(x)
             if run.alarm is not None and fitted.resets:
                 run = self._begin(fitted, run)
-            elif not fitted.live.at_once or run.left is not None or fitted.live.learns(run.windows):
+            elif not fitted.live.at_once or fitted.live.learns(run.windows):
                 run = run.copy()  # a user's function may fail, or Ctrl-C come, and the run must not have moved then
             else:
                 return advance_in_place(fitted, run, point)
             learning = fitted.live.learns(run.windows) > 0
             values = entered(fitted, run, fitted.live.observe(point, None), 0, 1)
-            outcome = fitted.rule.one(compute.on_host(values), run.number, run.time + 1, learning=learning)
+            news = None if fitted.ear is None else listened(fitted.ear, run, point)
+            outcome = judged(fitted, compute.on_host(values), run.number, run.time + 1, news, learning=learning)
             run.remember(point)
-            run.settle(outcome)
+            settle(run, outcome, news)
             self._run = run
             return outcome
 
@@ -86,7 +96,7 @@ class Watcher(DetectorBase[C]):
         """
         with self._held:
             fitted, run = self._ready(), self._run.copy()
-            points = taken_in(fitted, block)
+            points = taken_in(fitted, block, tensors=fitted.live.takes_tensors)
             observed = fitted.live.observe(points, None) if len(points) else []
             if fitted.resets:
                 outcomes, run = advance_with_resets(fitted, run, points, observed, partial(self._begin, fitted))
@@ -103,7 +113,7 @@ class Watcher(DetectorBase[C]):
         """
         with self._held:
             fitted, run = self._ready(), self._run
-            points = taken_in(fitted, block)
+            points = taken_in(fitted, block, tensors=fitted.live.takes_tensors)
             if len(points) and run.alarm is not None and fitted.resets:
                 run = self._begin(fitted, run)
             outcomes, self._run = advance_until_alarm(fitted, run, points)
@@ -345,9 +355,9 @@ class Detector(Watcher[Calibration]):
         itself. A delay counts observations from the first that is changed up to the alarm. What happens after the
         reference is not in it: a stream that moves on is followed less sharply.
 
-        It takes about as long as the fit, or less: where there are many columns some of them are tried, spread out
-        over all. The run stays as it is, and the same seed gives the same answer. It is kept in `power_`, and in the
-        file.
+        It takes less time than the fit: where there are many columns some of them are tried, spread out over all. Some
+        of what is not found is tried again, to tell what would find it (`would_help`). The run stays as it is, and the
+        same seed gives the same answer. It is kept in `power_`, and in the file.
 
         Parameters
         ----------
@@ -383,15 +393,41 @@ class Detector(Watcher[Calibration]):
 
     # Explaining
 
-    def explain(self) -> Explanation:
+    def explain(self, rows: object = None, *, keep: Sequence[str] = ()) -> Explanation:
         """What the alarm of this run means: when the change began, which columns moved, which examples show it.
 
         Call it after an alarm and before the next observation. Without `reset_on_alarm` it can wait, and observations
         taken in since then help. It changes nothing.
+
+        Parameters
+        ----------
+        rows
+            The latest observations of the stream, as they were given, up to the one that was taken in last: what a
+            detector does not watch is told from them. If they have a column of times, or an index of them in pandas,
+            the alarm, its onset and examples are told with it; texts are told in full.
+        keep
+            Names of columns of these that are shown with the alarm and examples, to find a record again by. They need
+            not be watched.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> detector = Detector(ert=500, window=10, seed=1).fit([{"flow": x} for x in rng.normal(size=200)])
+        >>> stream = [{"flow": x, "id": f"no. {k}"} for k, x in enumerate(rng.normal(5, 1, size=20))]
+        >>> outcomes = detector.update_until_alarm([{"flow": row["flow"]} for row in stream])
+        >>> detector.explain(stream[: len(outcomes)], keep=["id"]).kept == {"id": f"no. {len(outcomes) - 1}"}
+        True
         """
         from tocsin._explain.alarm import Alarm  # needs scipy, which watching does not
 
-        return Alarm.of(*now(self)).explain()
+        fitted, run = now(self)
+        explanation = Alarm.of(fitted, run).explain()
+        if rows is None and not keep:
+            return explanation
+        from tocsin._explain.rows import beside_run
+
+        return explanation.found_by(beside_run(fitted.intake, rows, keep, run.time, run.recent[-1]))
 
     def report(
         self,

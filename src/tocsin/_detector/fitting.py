@@ -24,7 +24,7 @@ from tocsin._common.seeds import Purpose, generator
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Int64Array
 from tocsin._data import validation
-from tocsin._data.intake import Learned
+from tocsin._data.intake import Intake, Learned, Rows, Tabular
 from tocsin._detector import rehearsing
 from tocsin._detector.baselined import BaselinedFit, windows_with
 from tocsin._detector.choices import broken_promise, chosen_blocks, chosen_views, no_blocks, why_views
@@ -145,6 +145,7 @@ class Fit:
         return Fitted(
             live, normaliser, calibration, fit.windows, learned.intake, reference.points, kept, fit.start, fit.seed,
             fit.functions, fit.resets, reference.edges, learned.rows[reference.rows], simulation.rang,
+            hears=fit._hears(learned.intake, p_value, calibration),
         )  # fmt: skip
 
     def _must_be_recordings(self, groups: Int64Array) -> None:
@@ -163,6 +164,11 @@ class Fit:
                 "each row, such as the machine, the patient or the day, by ", Option("groups", ...), "; or leave ",
                 Option("baseline"), " out.",
             )  # fmt: skip
+
+    def _hears(self, intake: Intake, p_value: float | None, calibration: Calibration) -> bool:
+        """Whether rows are independent for all that is known, so that chance tells what their reference lacks."""
+        independent = calibration.block == 1 and (p_value is None or p_value > SIGNIFICANT)
+        return self.mode == "steady" and independent and isinstance(intake, Rows | Tabular)
 
     @property
     def _is_views(self) -> bool:

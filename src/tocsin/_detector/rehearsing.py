@@ -198,7 +198,7 @@ class RehearsedFit:
         past = learned.points[len(learned.points) - model.spans.history - 1 :]
         live = ViewsLive(
             model.for_new_rows(learned.points, functions), own.centre, unit, level, pace, past, scale,
-            learned.intake.names, learned.intake.owners, functions,
+            learned.intake.names, learned.intake.owners, self.functions,
         )  # fmt: skip
         return with_news(live, learned.points, learned.intake.told_by_moving, self.ert)
 

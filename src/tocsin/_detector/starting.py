@@ -35,7 +35,7 @@ def warm_run(fitted: Fitted[Calibration], number: int) -> Run:
         run = Run.begun(windows, widest, number, choose(points, np.arange(widest)), left)
         values = live.advance(windows, observed, 0, widest)[-1:]
         if left is not None:
-            values = on_host(values) + live.due(left, np.zeros(1, np.int64))
+            values = on_host(values) + live.due(left)
         if fitted.rule.quiet_at_first(values, rng.random(1))[0]:
             return run
     raise InputError(

@@ -9,12 +9,16 @@ from typing import Any
 import numpy as np
 
 from tocsin._compute import on_host
-from tocsin._compute.arrays import Array, BoolArray
+from tocsin._compute.arrays import Array, BoolArray, Float64Array
 from tocsin._state.fitted import C, Fitted
+from tocsin._state.news import Ear, Found
 from tocsin._state.outcomes import Outcome, Outcomes
 from tocsin._state.rule import ALONE
 from tocsin._state.run import RECENT_WINDOWS, Run
-from tocsin._statistics.base import Points
+from tocsin._statistics.base import Parts, Points
+
+News = tuple[Float64Array, Found]
+"""What a run keeps of news after some points, and what they ring."""
 
 SHORTEST_PIECE = 32
 """Observations tested at once after a reset; twice as many each time, since what follows an alarm is tested again."""
@@ -37,9 +41,8 @@ def entered(fitted: Fitted[C], run: Run, observed: list[Any], start: int, stop: 
         pieces.append(on_host(live.advance(run.windows, seen, 0, lacking - start)))
     if young > lacking:
         pieces.append(on_host(live.advance(run.windows, observed, lacking, young)))
-    values: Array = np.concatenate(pieces) + live.due(left, np.arange(run.time + 1, run.time + 1 + young - start))
-    if young - start == ages[1]:
-        run.left = None
+    due = live.due(left) * live.share(np.arange(run.time + 1, run.time + 1 + young - start))
+    values: Array = np.concatenate(pieces) + due
     if stop > young:
         values = np.concatenate([values, on_host(live.advance(run.windows, observed, young, stop))])
     return values
@@ -56,14 +59,23 @@ def with_learning(outcomes: Outcomes, learning: BoolArray | None) -> Outcomes:
     return outcomes if learning is None else replace(outcomes, learns=learning)
 
 
+def listened(ear: Ear, run: Run, points: Points) -> News:
+    """News of these points; the run stays as it is."""
+    heard = ear.begun() if run.heard is None else run.heard.copy()
+    return heard, ear.watch(heard, points)
+
+
 def advance(fitted: Fitted[C], run: Run, points: Points, observed: list[object], start: int, stop: int) -> Outcomes:
     """Let points start..stop, which were observed, enter the windows of a run, and test each."""
     count = stop - start
     learning = learnt_from(fitted, run, count)
-    values = entered(fitted, run, observed, start, stop) if count else np.empty((0, len(fitted.channels)))
+    values = entered(fitted, run, observed, start, stop) if count else np.empty((0, len(fitted.live.channels)))
     time = np.arange(run.time + 1, run.time + 1 + count)
     outcomes = with_learning(fitted.rule(values, ALONE, np.array([run.number]), time), learning)
-    run.time += count
+    if fitted.ear is not None and count:
+        run.heard, found = listened(fitted.ear, run, points[start:stop])
+        outcomes = fitted.ear.told(outcomes, found)
+    run.age(run.time + count)
     run.remember(points[start:stop])
     if run.alarm is None and outcomes.alarm.any():
         run.alarm = outcomes[int(np.flatnonzero(outcomes.alarm)[0])]
@@ -78,19 +90,46 @@ def advance_in_place(fitted: Fitted[C], run: Run, point: Points) -> Outcome:
     """
     live, windows, time, kept = fitted.live, run.windows, run.time + 1, point[0].copy()
     values, places = np.empty((1, len(live.channels))), live.places(windows)
+    lacking, due = (None, None) if run.left is None else _lacked(fitted, run, run.left, time)
+    news = None if fitted.ear is None else listened(fitted.ear, run, point)
     try:
-        live.enter(windows, point, values, places)
-        outcome = fitted.rule.one(values, run.number, time)
+        live.enter(windows, point, values, places, lacking)
+        outcome = judged(fitted, values if due is None else values + due, run.number, time, news)
         run.recent.append(kept)
-        run.settle(outcome)
+        settle(run, outcome, news)
     except BaseException:
         if live.places(windows) != places:
-            live.enter(windows, point, values, places)
+            live.enter(windows, point, values, places, lacking)
+            outcome = judged(fitted, values if due is None else values + due, run.number, time, news)
             if not (run.recent and run.recent[-1] is kept):
                 run.recent.append(kept)
-            run.settle(fitted.rule.one(values, run.number, time))
+            settle(run, outcome, news)
         raise
     return outcome
+
+
+def _lacked(fitted: Fitted[C], run: Run, left: list[Parts], time: int) -> tuple[list[Parts] | None, Float64Array]:
+    """What the reference lacks that this observation of a run meets, and what is to be added to the channels."""
+    if run.due is None:
+        run.due = fitted.live.due(left)
+    if time <= fitted.widest:
+        return left, run.due  # all that windows hold has met such a reference
+    return None, run.due * fitted.live.share(np.array([time]))
+
+
+def judged(
+    fitted: Fitted[C], values: Float64Array, run: int, time: int, news: News | None, *, learning: bool = False
+) -> Outcome:
+    """The outcome of an observation, from its channels and what it rings besides; learning: whether a level is."""
+    outcome = fitted.rule.one(values, run, time, learning=learning)
+    return outcome if news is None or fitted.ear is None else fitted.ear.told_one(outcome, news[1])
+
+
+def settle(run: Run, outcome: Outcome, news: News | None) -> None:
+    """Be where this outcome says, and keep what was heard with it."""
+    if news is not None:
+        run.heard = news[0]
+    run.settle(outcome)
 
 
 def advance_until_alarm(fitted: Fitted[C], run: Run, points: Points) -> tuple[Outcomes, Run]:

@@ -1,6 +1,6 @@
 """The `.tocsin` file: a zip of one JSON description and plain NumPy arrays. No pickle, so opening one runs no code.
 
-    tocsin.json    {"format": "tocsin", "version": 6, ...}
+    tocsin.json    {"format": "tocsin", "version": 7, ...}
     0.npy, ...     the arrays that it refers to as {"$array": 0}
 
 The zip carries a checksum per member; a damaged file is refused, never half read. What is read is looked at as a whole
@@ -27,7 +27,7 @@ from tocsin._detector.archive import DESCRIPTION, MOST_MEMBERS, members, must_be
 from tocsin._detector.declared import FIELDS, made
 from tocsin._detector.schema import Rule, Whole, Wrong, must, text
 
-VERSION = 6
+VERSION = 7
 
 PARTS = {
     "format", "version", "kind", "options", "names", "statistic", "fitted", "live", "run", "bank", "source",
@@ -232,6 +232,8 @@ def _described(description: Any, path: str | os.PathLike[str]) -> dict[str, Any]
         _from_version_4(description)
     if description["version"] == 5:
         _from_version_5(description)
+    if description["version"] == 6:
+        _from_version_6(description)
     if description["version"] < VERSION:
         raise StorageError(
             f"{path} was written by an earlier Tocsin, in version {version} of the file format, "
@@ -267,6 +269,17 @@ def _from_version_5(description: dict[str, Any]) -> None:
     """Runs met all of the reference from their first observation on."""
     if "run" in description:
         description["run"]["items"]["left"] = None
+    description["version"] = 6
+
+
+def _from_version_6(description: dict[str, Any]) -> None:
+    """Nothing was heard but statistics."""
+    if "run" in description:
+        description["run"]["items"]["heard"] = None
+    if "fitted" in description:
+        description["fitted"]["items"]["hears"] = False
+    if "bank" in description:
+        description["bank"]["items"]["news"] = None
     description["version"] = VERSION
 
 

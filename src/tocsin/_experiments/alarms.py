@@ -56,7 +56,7 @@ def alarms_after_changes(
         quiet = rng.integers(widest + 1, 3 * widest + 1, TOGETHER)
         streams = np.stack([np.concatenate([before(rng, n), after(rng, length - n)]) for n in quiet])
         detector.reset()
-        outcomes = altered(detector, resets=False).update_many(streams.reshape(TOGETHER * length, -1))
+        outcomes = altered(detector, resets=False, hears=False).update_many(streams.reshape(TOGETHER * length, -1))
         statistic, loudest = (x.reshape(TOGETHER, length) for x in (outcomes.statistic, outcomes.loudest))
         test = np.arange(length) - (widest - 1)
         level = np.where(test < 0, np.inf, thresholds[np.clip(test, 0, len(thresholds) - 1)])

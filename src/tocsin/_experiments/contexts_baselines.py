@@ -27,7 +27,7 @@ from tocsin._detector.base import altered, fitted_of
 from tocsin._detector.detector import Detector
 from tocsin._experiments.base import Options, Perform, Result, Row, Table, Unit, generator
 from tocsin._experiments.contexts_recordings import RECORDED, machine, moved
-from tocsin._power.measure import at_run_time
+from tocsin._power.trials import at_run_time
 from tocsin._statistics.views import Views
 
 if TYPE_CHECKING:

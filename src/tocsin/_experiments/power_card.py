@@ -1,7 +1,8 @@
 """Is the power card right? Changes that it says are found, or not, made in the stream that came after the reference.
 
 The sets are those of `streams` (recorded_sets.py): 300 triples of a recording, a column and a change, as many from each
-set, drawn at random among what the card of that recording has. The default detector, at an ERT of 500, is fitted to the
+set, drawn at random among what the card of that recording has; where cards have fewer, recordings that were not drawn
+fill up, a change of each. The default detector, at an ERT of 500, is fitted to the
 reference and asked for its card. It then watches the stream, and at 24 random rows the change is made in copies of the
 stream's own rows, as they were recorded: by the amount that the card states in the column's units, and so on. A delay
 counts observations from the first that is changed up to the alarm; those beyond twice the card's horizon are infinite.
@@ -17,6 +18,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
+from itertools import islice, zip_longest
 from pathlib import Path
 
 import numpy as np
@@ -180,13 +182,21 @@ def _elsewhere(count: int, onset: int, horizon: int, ordered: bool, rng: np.rand
 
 def measure(options: Options, perform: Perform) -> Tables:
     """A row per triple."""
-    units = list(_units(options, recordings.find(options.data)))
+    folder, wanted = recordings.find(options.data), QUICK_TRIPLES if options.quick else TRIPLES
+    units = list(_units(options, folder, wanted))
+    rows, further = _measured(units, perform), _further(options, folder, units)
+    while len(rows) < wanted and (more := list(islice(further, wanted - len(rows)))):
+        rows += _measured(more, perform)
+    return {"power_card": rows}
+
+
+def _measured(units: Sequence[Carded], perform: Perform) -> list[Row]:
     results = perform("power cards", units)
-    return {"power_card": [row for unit, result in zip(units, results, strict=True) for row in _rows(unit, result)]}
+    return [row for unit, result in zip(units, results, strict=True) for row in _rows(unit, result)]
 
 
-def _units(options: Options, folder: Path) -> Iterator[Carded]:
-    triples, onsets = (QUICK_TRIPLES, QUICK_ONSETS) if options.quick else (TRIPLES, ONSETS)
+def _units(options: Options, folder: Path, triples: int) -> Iterator[Carded]:
+    """As many triples from each set, of recordings drawn at random; fewer where a card has fewer changes."""
     for number, source in enumerate(SOURCES):
         names = list(recordings.read(folder, source))
         if not names:
@@ -196,8 +206,24 @@ def _units(options: Options, folder: Path) -> Iterator[Carded]:
         own = triples * (number + 1) // len(SOURCES) - triples * number // len(SOURCES)
         picked = Counter(generator(options.seed, "power card", source).integers(0, len(names), own).tolist())
         for place in sorted(picked):
-            digest = SOURCES[source].digest(folder)
-            yield Carded(str(folder), digest, source, names[place], picked[place], onsets, options.seed)
+            yield _unit(options, folder, source, names[place], picked[place])
+
+
+def _further(options: Options, folder: Path, units: Sequence[Carded]) -> Iterator[Carded]:
+    """Recordings that were not drawn, a change of each: a set after the other, again and again."""
+    drawn, left = {(unit.source, unit.recording) for unit in units}, {}
+    for source in SOURCES:
+        names = [name for name in recordings.read(folder, source) if (source, name) not in drawn]
+        left[source] = generator(options.seed, "further power cards", source).permutation(names).tolist()
+    for together in zip_longest(*left.values()):
+        for source, name in zip(left, together, strict=True):
+            if name is not None:
+                yield _unit(options, folder, source, name, 1)
+
+
+def _unit(options: Options, folder: Path, source: str, name: str, triples: int) -> Carded:
+    onsets = QUICK_ONSETS if options.quick else ONSETS
+    return Carded(str(folder), SOURCES[source].digest(folder), source, name, triples, onsets, options.seed)
 
 
 def _rows(unit: Carded, result: Result) -> Iterator[Row]:

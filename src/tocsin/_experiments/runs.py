@@ -36,7 +36,7 @@ def run_lengths(detectors: Sequence[AnyDetector], law: Law, rng: np.random.Gener
     """
     widest = detectors[0].windows_[-1]
     detectors[0].reset()
-    watcher = altered(detectors[0], resets=False)
+    watcher = altered(detectors[0], resets=False, hears=False)
     readers = [_Reader(detector, widest - 1) for detector in detectors]
     statistic = np.empty(0)
     while unfinished := [reader for reader in readers if len(reader.found) < runs]:
@@ -139,5 +139,5 @@ def _statistics(detector: AnyDetector, streams: Float64Array) -> Float64Array:
     """The statistic after every point of every stream (P, L, d); right from the W-th point on."""
     detector.reset()
     paths, length, _ = streams.shape
-    outcomes = altered(detector, resets=False).update_many(streams.reshape(paths * length, -1))
+    outcomes = altered(detector, resets=False, hears=False).update_many(streams.reshape(paths * length, -1))
     return outcomes.statistic.reshape(paths, length)

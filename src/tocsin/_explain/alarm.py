@@ -18,11 +18,13 @@ from tocsin._explain.columns import RATE, ColumnTest
 from tocsin._explain.contributions import Contributions, column_contributions
 from tocsin._explain.examples import find_examples
 from tocsin._explain.kernel import gaussian, median_width, some
+from tocsin._explain.news import NewsHeard
 from tocsin._explain.onset import LEVEL, Axes, Onset, find_onset
 from tocsin._explain.result import Began, Example, Explanation, Moved
 from tocsin._explain.views import Hearing
 from tocsin._explain.words import NEWLY_MISSING, compare, did, show
 from tocsin._state import Fitted, Run
+from tocsin._state.news import Ear
 from tocsin._state.outcomes import Outcome
 from tocsin._statistics.base import Channel, Live, Points, choose
 from tocsin._statistics.kernels import Kernel
@@ -71,6 +73,8 @@ class Alarm:
     def explain(self) -> Explanation:
         """What it means."""
         fitted = self.fitted
+        if fitted.ear is not None and self.channel in fitted.ear.channels:
+            return self._news(fitted.ear)
         if isinstance(self.member, ViewsLive):
             return self._heard(self.member)
         began = find_onset(
@@ -132,6 +136,26 @@ class Alarm:
             recent=self._examples(self.recent, typical, self._time(0)),
             missed=(),
             beyond=beyond,
+            run=self.run.number + 1,
+        )
+
+    def _news(self, ear: Ear) -> Explanation:
+        """What it means where a column showed what the reference never does."""
+        rows = self.recent[: len(self.recent) - self.after]
+        heard = NewsHeard(self.fitted, ear, self.channel, rows)
+        ringing = heard.ringing
+        own = ringing[str(self.channel.column)]
+        first, low, high = heard.onset(own)
+        shown = np.array([len(rows) - 1 - ago for ago in own.ago[:TYPICAL] if ago < len(rows)])
+        return Explanation(
+            outcome=self.outcome,
+            value=self.outcome.statistic,
+            measure="",
+            began=Began(self._time(first), self._time(low), self._time(high), LEVEL),
+            columns=heard.columns(ringing, first, self.outcome.statistic),
+            rate=1.0,
+            recent=self._examples(rows, shown, self._time(0)),
+            missed=(),
             run=self.run.number + 1,
         )
 

@@ -7,9 +7,10 @@ to row as it is.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import groupby
 
 import numpy as np
 
@@ -38,6 +39,12 @@ MEAN_OF = 25
 COUPLED, MOST_ROWS, MOST_OTHERS, FAR = 0.3, 1000, 500, 3.0
 """Correlation from which on columns have something to do with each other; rows by which that is seen, and numbers that
 each is compared with; and where numbers are cut off for it, in standard deviations."""
+
+MOVING = ("higher", "lower", "wider", "narrower", "other value")
+"""Kinds that make other numbers of a column's."""
+
+TOGETHER = 4e6
+"""Numbers that are made at once, at most."""
 
 LEAST = 1e-290
 """What is divided by, at least."""
@@ -198,8 +205,15 @@ class Cells:
         own = self._of_table.features_of(change.column)
         return np.array([*range(own.start, own.stop), self._of_table.width - 1])
 
-    def changed(self, change: Change, scene: Scene) -> Points:
-        """The rows after, as they come now."""
+    def changed(self, changes: Sequence[Change], scene: Scene) -> Points:
+        """The rows after, as they come now: with the first of these changes, then with the next, and so on. All are of
+        one column, or of all."""
+        moving = [change for change in changes if change.kind in MOVING]
+        made = dict(zip(moving, self._moved(moving, scene), strict=True)) if moving else {}
+        return _joined([made[change] if change in made else self._altered(change, scene) for change in changes])
+
+    def _altered(self, change: Change, scene: Scene) -> Points:
+        """The rows after, where it is not numbers that move."""
         after, column = scene.after, change.column
         if change.kind == "stuck":
             return self._with_features(after, _repeated(scene.before, len(after)), column)
@@ -207,28 +221,36 @@ class Cells:
             return self._all_shifted(scene, float(change.size or 0.0))
         if change.kind == "uncoupled":
             return self._with_features(after, scene.elsewhere, column)
-        if change.kind in ("missing", "unseen"):
-            assert self._of_table is not None
-            where = scene.dice < (change.size or 0.0)
-            put = self._of_table.with_gaps if change.kind == "missing" else self._of_table.with_unseen
-            return put(after, column, where)
-        return self._with_numbers(after, column, self._moved(change, scene))
+        assert self._of_table is not None
+        where = scene.dice < (change.size or 0.0)
+        put = self._of_table.with_gaps if change.kind == "missing" else self._of_table.with_unseen
+        return put(after, column, where)
 
-    def _moved(self, change: Change, scene: Scene) -> Float64Array:
-        """The numbers of a column that is shifted, or whose noise changes."""
-        assert change.column is not None
-        numbers, spread = self.numbers(scene.after, change.column), self.spread[change.column]
+    def _moved(self, changes: Sequence[Change], scene: Scene) -> Float64Array:
+        """The rows after, for each change of a column whose numbers are shifted, or whose noise changes."""
+        column, after = changes[0].column, scene.after
+        assert column is not None
+        numbers, spread = self.numbers(after, column), self.spread[column]
         assert numbers is not None
-        if change.kind in ("wider", "narrower"):
-            centre: float | Float64Array = self.centre[change.column]
-            if scene.ordered:
-                before = self.numbers(scene.before, change.column)
-                centre = running_mean(np.concatenate([before, numbers]))[len(scene.before) :]
-            moved: Float64Array = centre + (change.size or 1.0) * (numbers - centre)
-            return moved
-        sign = -1.0 if change.kind == "lower" else 1.0
-        shifted: Float64Array = numbers + sign * (change.size or 1.0) * spread
-        return shifted
+        noise = any(own.kind in ("wider", "narrower") for own in changes)
+        centre = self._middle(column, numbers, scene) if noise else 0.0
+        moved = []
+        for change in changes:
+            size = change.size or 1.0
+            if change.kind in ("wider", "narrower"):
+                moved.append(centre + size * (numbers - centre))
+            else:
+                moved.append(numbers + (-1.0 if change.kind == "lower" else 1.0) * size * spread)
+        rows = self._with_numbers(np.tile(after, (len(changes), 1)), column, np.concatenate(moved))
+        split: Float64Array = rows.reshape(len(changes), *after.shape)
+        return split
+
+    def _middle(self, column: int, numbers: Float64Array, scene: Scene) -> float | Float64Array:
+        """What noise is about."""
+        if not scene.ordered:
+            return float(self.centre[column])
+        before = self.numbers(scene.before, column)
+        return running_mean(np.concatenate([before, numbers]))[len(scene.before) :]
 
     def _all_shifted(self, scene: Scene, size: float) -> Points:
         rows = scene.after
@@ -278,6 +300,14 @@ class Cells:
         return changed
 
 
+def together(changes: Sequence[Change], numbers: int) -> Iterator[list[Change]]:
+    """Changes that are tried at once: those of a column, but not too many where one takes so many numbers."""
+    most = max(int(TOGETHER // max(numbers, 1)), 1)
+    for _, own in groupby(changes, key=lambda change: change.column):
+        of_column = list(own)
+        yield from (of_column[start : start + most] for start in range(0, len(of_column), most))
+
+
 def running_mean(x: Float64Array) -> Float64Array:
     """Over the rows around each, those that are there (not NaN); over fewer at the ends."""
     there = ~np.isnan(x)
@@ -286,6 +316,12 @@ def running_mean(x: Float64Array) -> Float64Array:
     first, last = np.maximum(places - half, 0), np.minimum(places + half + 1, len(x))
     mean: Float64Array = (sums[last] - sums[first]) / np.maximum(counts[last] - counts[first], 1)
     return mean
+
+
+def _joined(parts: Sequence[Points]) -> Points:
+    if isinstance(parts[0], np.ndarray):
+        return np.concatenate(parts)
+    return [point for part in parts for point in part]
 
 
 def _repeated(before: Points, count: int) -> Points:

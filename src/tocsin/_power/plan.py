@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 
 from tocsin._calibration.result import Calibration
 from tocsin._power.changes import Cells, Change
+from tocsin._power.draws import Draws
+from tocsin._power.stretches import Stretches
+from tocsin._power.work import AGAIN, LEAST, TRIED, Costs, of_fit
 from tocsin._state import Fitted
 from tocsin._statistics.custom import CustomLive
 from tocsin._statistics.mmd_callable import CallableLive
-from tocsin._statistics.mmd_gaussian import GaussianLive
-from tocsin._statistics.views import ViewsLive
 
-TRIALS, FEWEST_TRIALS, FEW = 40, 16, 12
+TRIALS, FEWEST_TRIALS, FEW = 40, 16, 16
 """Trials of each change; what they fall to before fewer columns are tried; and of what is tried again."""
 
 FEWEST_OWN, KERNELS = 8, 4
@@ -27,14 +29,15 @@ WINDOWS, OFTEN = 8, 8
 FEWEST_WINDOWS, MOST_OFTEN = 2, 4
 """The same, at least: then luck finds a fifth of all changes, and does not count."""
 
-WORK = 0.9e9
-"""Numbers that are looked at, about: a second or less."""
+ROUNDS, LEAST_AGAIN, MOST_AGAIN = 2, 4, 12
+"""What is not found is tried again so many times; so many changes of it, at least and at most, spread out over all."""
 
-SHORT, MOST_LONGER = 1000.0, 4.0
-"""The expected run time from which on fits to drawn rows take longer, and how much longer a card may take then."""
+FIRST_TRIALS, FIRST_COLUMNS = 2, 6
+"""By these it is seen how soon changes are found: what is found soon costs little."""
 
-PAIR, ROW, OVERHEAD = 160.0, 100.0, 600.0
-"""Work of a row, by what compiled code does at once: of kernels, so many for one; of each feature; and beside both."""
+Stage = Stretches | Draws
+
+T = TypeVar("T")
 
 
 def horizon_wanted(widest: int, ert: float) -> int:
@@ -46,19 +49,21 @@ def horizon_wanted(widest: int, ert: float) -> int:
 class Planned:
     """What is tried, and how often.
 
-    columns: their places.  chosen: whether the user named them.  by_user: whether rows are judged by a function of the
-    user's, which may not be made for threads.
+    columns: their places.  again: how many of the changes that are not found can be tried again.
+    chosen: whether the user named the columns.
+    by_user: whether rows are judged by a function of the user's, which may not be made for threads.
     """
 
     changes: list[Change]
     columns: list[int]
     trials: int
+    again: int
     chosen: bool
     by_user: bool
 
     @classmethod
     def of(
-        cls, fitted: Fitted[Calibration], horizon: int, cells: Cells, wanted: Sequence[int] | None, share: float = 1.0
+        cls, fitted: Fitted[Calibration], stage: Stage, cells: Cells, wanted: Sequence[int] | None, share: float = 1.0
     ) -> Planned:
         """All columns and TRIALS trials if they are cheap; then fewer trials, then fewer columns, spread out.
 
@@ -66,18 +71,27 @@ class Planned:
         """
         by_user = any(isinstance(member, CallableLive | CustomLive) for member in fitted.live.members)
         chosen = wanted is not None
-        if not horizon:
-            return cls([], [], 0, chosen, by_user)
+        if not stage.horizon:
+            return cls([], [], 0, 0, chosen, by_user)
         columns = list(range(len(cells.names))) if wanted is None else list(wanted)
-        rows, shared = share * _affordable(fitted, by_user) / horizon, len(list(cells.of_all()))
-        each = [len(list(cells.changes(j))) for j in columns]
+        each, shared = [len(list(cells.changes(j))) for j in columns], list(cells.of_all())
+        count = sum(each) + len(shared)
+        # A function of the user's is called once for a row, and nobody knows what else it costs.
+        costs = Costs(stage.horizon, 0.0, 1.0) if by_user else Costs.of(fitted, stage.horizon)
+        most = share * (_calls(fitted) if by_user else max(TRIED * of_fit(fitted), LEAST))
+        rows = float(stage.horizon)
+        if not by_user and most < TRIALS * costs.together(count, rows):
+            rows = _rows_needed(stage, [list(cells.changes(j)) for j in spread_out(columns, FIRST_COLUMNS)] + [shared])
         fewest = FEWEST_OWN if by_user else FEWEST_TRIALS
-        trials = int(np.clip(rows / (sum(each) + shared + 1), fewest, TRIALS))
-        some = max(int((rows / trials - shared - 1) / max(float(np.mean(each)), 1.0)), 1) if columns else 0
+        trials = int(np.clip(most / costs.together(count, rows), fewest, TRIALS))
+        left = (most / trials - costs.together(len(shared), rows)) / (costs.together(1, rows) - costs.trial)
+        some = max(int(left / max(float(np.mean(each)), 1.0)), 1) if columns else 0
         if some < len(columns) and not chosen:
-            columns = np.unique(np.linspace(0, len(columns) - 1, some).round().astype(int)).tolist()
-        changes = [change for j in columns for change in cells.changes(j)]
-        return cls([*changes, *cells.of_all()], columns, trials, chosen, by_user)
+            columns = spread_out(columns, some)
+        changes = [change for j in columns for change in cells.changes(j)] + shared
+        once = AGAIN / TRIED * most / (ROUNDS * min(trials, FEW)) - costs.trial
+        again = int(np.clip(once / (costs.together(1, stage.horizon) - costs.trial), LEAST_AGAIN, MOST_AGAIN))
+        return cls(changes, columns, trials, again if share == 1 else 0, chosen, by_user)
 
     @property
     def few(self) -> int:
@@ -89,29 +103,29 @@ class Planned:
         return 1 if self.by_user and wanted is None else wanted
 
 
-def _affordable(fitted: Fitted[Calibration], by_user: bool) -> float:
-    """Rows that can be tested in about the time of a fit; by a user's function, as often as the fit called it.
+def spread_out(all_of_them: list[T], count: int) -> list[T]:
+    """So many of them, or all."""
+    if len(all_of_them) <= count:
+        return all_of_them
+    return [all_of_them[k] for k in np.unique(np.linspace(0, len(all_of_them) - 1, count).round().astype(int)).tolist()]
 
-    (Of a kernel, which the fit called for all pairs of points, a little more often.)
+
+def _rows_needed(stage: Stage, changes: Sequence[Sequence[Change]]) -> float:
+    """Rows over which a change is followed until it is found, on average."""
+    tried = [change for own in changes for change in own]
+    if not tried:
+        return float(stage.horizon)
+    onsets = stage.onsets(FIRST_TRIALS).tolist()
+    delays = [stage.delays(onset, trial, tried)[1:] for trial, onset in enumerate(onsets)]
+    return float(np.minimum(delays, stage.horizon).mean())
+
+
+def _calls(fitted: Fitted[Calibration]) -> float:
+    """Rows that a user's function can be asked about: as often as the fit called it.
+
+    (A kernel, which the fit called for all pairs of points, a little more often.)
     """
     calibration = fitted.calibration
     if any(isinstance(member, CallableLive) for member in fitted.live.members):
         return float(KERNELS * len(fitted.reference))
-    if by_user:
-        return calibration.paths * (calibration.tests + fitted.widest)
-    longer = 1.0 if calibration.rehearsal is not None else float(np.clip(calibration.ert / SHORT, 1.0, MOST_LONGER))
-    return WORK * longer / _cost_of_row(fitted)
-
-
-def _cost_of_row(fitted: Fitted[Calibration]) -> float:
-    cost = OVERHEAD
-    for member in fitted.live.members:
-        if isinstance(member, ViewsLive):
-            spans, width = member.model.spans, member.model.width
-            cost += 1500 + 2 * (spans.base + 10 * spans.widest) * (width if member.model.axes.size else 1)
-        elif isinstance(member, GaussianLive):
-            compared, widths = len(member.points) + fitted.widest, len(member.multipliers)
-            cost += compared * (member.points.shape[1] + 20 * widths) / PAIR
-        else:
-            cost += ROW * (len(member.channels) + fitted.reference.shape[1])
-    return cost
+    return calibration.paths * (calibration.tests + fitted.widest)

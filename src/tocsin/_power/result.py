@@ -28,6 +28,7 @@ class PowerFacts(TypedDict):
     tried: list[str]
     not_simulated: list[str]
     advice: list[str]
+    would_help: list[dict[str, object]]
     changes: list[dict[str, object]]
     text: str
 
@@ -73,6 +74,24 @@ class SimulatedChange:
 
 
 @dataclass(frozen=True)
+class Remedy:
+    """What would find a change that is not found, as far as that was tried.
+
+    kind, column, size: of the change, as in `SimulatedChange`.
+    ert: the longest expected run time with which it is found, of two, five and twenty times as short ones that were
+        simulated; None if it is found with none of them.
+    rows: of a reference that would find it, by estimate, since it allows wider windows; None where none would, or that
+        cannot be told.
+    """
+
+    kind: Kind
+    column: str | None
+    size: float | None
+    ert: float | None
+    rows: int | None
+
+
+@dataclass(frozen=True)
 class Power:
     """What a detector can see: changes simulated on its own reference, and when they are found.
 
@@ -87,7 +106,8 @@ class Power:
     rows: 'stretches' of the reference in order, each judged by the rows before it; 'recordings' of it, each met as
         a new stream and judged by the others; or 'draws' from it.
     columns: how many the reference has.  tried: those that were changed one by one.
-    not_simulated: what could not be tried, and why.  advice: what would find more.
+    not_simulated: what could not be tried, and why.  advice: what would find more, in words.
+    would_help: the same of changes that are not found, one by one: of all of them, or of some, spread out.
     """
 
     changes: tuple[SimulatedChange, ...]
@@ -100,6 +120,7 @@ class Power:
     tried: tuple[str, ...]
     not_simulated: tuple[str, ...] = ()
     advice: tuple[str, ...] = ()
+    would_help: tuple[Remedy, ...] = ()
 
     @property
     def found(self) -> tuple[SimulatedChange, ...]:
@@ -123,6 +144,7 @@ class Power:
             "tried": list(self.tried),
             "not_simulated": list(self.not_simulated),
             "advice": list(self.advice),
+            "would_help": [asdict(remedy) for remedy in self.would_help],
             "changes": [_plain(change) for change in self.changes],
             "text": str(self),
         }

@@ -21,11 +21,11 @@ import numpy as np
 
 from tocsin._common.seeds import Purpose, generator
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
-from tocsin._power.changes import MEAN_OF, Cells, Change, Scene
+from tocsin._power.changes import MEAN_OF, Cells, Change, Scene, together
 from tocsin._statistics.base import WindowState, snapshot
 from tocsin._statistics.own_levels import OwnLevels
 from tocsin._statistics.view_model import Model
-from tocsin._statistics.view_streams import Places, summed
+from tocsin._statistics.view_streams import Loudest, Places, summed, watch
 from tocsin._statistics.views import ViewsLive
 
 START = 0.4
@@ -33,9 +33,6 @@ START = 0.4
 
 SETTLING = 2.0
 """Rows that running scales have followed, in their memories."""
-
-PIECE = 32
-"""Rows that are followed at once at first; twice as many each time, since most trials ring soon."""
 
 SHORTEST = 3
 """Rows that a reference must have room for after an onset."""
@@ -102,8 +99,12 @@ class Stretches:
         values = live.advance(snapshot(state), quiet, 0, len(quiet))
         heard = Heard(live, state, values.reshape(len(quiet), -1, width).max(1))
         scene = self._scene(onset, trial)
-        found = (heard.delay(self._watched(change), self.cells.changed(change, scene)) for change in changes)
-        return np.array([first(heard.quiet.max(1), live.level), *found])
+        found = [np.array([first(heard.quiet.max(1), live.level)])]
+        found += [
+            heard.delays(self._watched(own[0]), self.cells.changed(own, scene), len(own))
+            for own in together(changes, quiet.size)
+        ]
+        return np.concatenate(found)
 
     def _watched(self, change: Change) -> tuple[int, ...] | None:
         """The places of what a change touches among what is watched; None if that may be anything."""
@@ -170,16 +171,21 @@ class Heard:
         self.live, self.state, self.quiet = live, state, quiet
         self._parts: dict[tuple[int, ...], tuple[ViewsLive, WindowState, float | None]] = {}
 
-    def delay(self, own: tuple[int, ...] | None, points: Float64Array) -> float:
-        """Rows to the first alarm. own: columns that may differ from what they were; None for all."""
+    def delays(self, own: tuple[int, ...] | None, points: Float64Array, count: int) -> Float64Array:
+        """Rows to the first alarm, of so many streams that follow from there, one after the other in `points`.
+
+        own: columns that may differ from what they were; None for all.
+        """
         if own is None:
-            return self._alarm(self.live, self.state, points)
+            return _alarms(self.live, self.state, points, count)
         if own not in self._parts:
             self._parts[own] = self._part(own)
         live, state, others = self._parts[own]
         if others is None:
-            return self._alarm(self.live, self.state, points)
-        return min(others, self._alarm(live, state, points)) if own else others
+            return _alarms(self.live, self.state, points, count)
+        if not own:
+            return np.full(count, others)
+        return np.minimum(others, _alarms(live, state, points, count, others))
 
     def _part(self, own: tuple[int, ...]) -> tuple[ViewsLive, WindowState, float | None]:
         """These columns alone, and when the others ring; None if that cannot be told.
@@ -193,16 +199,21 @@ class Heard:
         part = some_columns(self.live, places)
         return part, some_state(self.state, places, self.live.model.width, part), told
 
-    @staticmethod
-    def _alarm(live: ViewsLive, state: WindowState, points: Float64Array) -> float:
-        ahead, position, size = snapshot(state), 0, PIECE
-        while position < len(points):
-            end = min(position + size, len(points))
-            delay = first(live.advance(ahead, points, position, end).max(1), live.level)
-            if delay < np.inf:
-                return position + delay
-            position, size = end, 2 * size
-        return np.inf
+
+def _alarms(
+    live: ViewsLive, state: WindowState, points: Float64Array, count: int, most: float = np.inf
+) -> Float64Array:
+    """Rows to the first alarm of each of so many streams, each no further than `most` rows."""
+    rows = len(points) // count
+    first = rows * np.arange(count)
+    last = first + int(min(rows, most))
+    states: WindowState = {name: np.repeat(part, count, axis=0) for name, part in state.items()}
+    found = Loudest.of(len(points))
+    watch(
+        live.compute, live.ear, states, np.ascontiguousarray(points), np.arange(count), first, last, slice(0, count),
+        found, halt=True,
+    )  # fmt: skip
+    return np.where(found.best[last - 1] > live.level, last - first, np.inf)
 
 
 def first(loudest: Float64Array, level: float) -> float:

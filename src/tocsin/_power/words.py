@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Literal
 from tocsin._common.wording import called, counted, few, listed
 
 if TYPE_CHECKING:
-    from tocsin._power.result import Power, SimulatedChange
+    from tocsin._power.result import Power, Remedy, SimulatedChange
 
 MOST_NAMES = 5
 """Columns that a line names."""
@@ -226,6 +226,19 @@ NOUNS = {
 def noun(kind: str, size: float | None) -> str:
     """A change as a thing."""
     return _filled(NOUNS[kind], kind, size)
+
+
+def gathered(remedies: Sequence[Remedy]) -> str:
+    """Changes that have something in common, with the columns by name."""
+    columns: dict[str, list[str | None]] = {}
+    for own in remedies:
+        kind = "shift" if own.kind in UP_OR_DOWN else own.kind
+        columns.setdefault(noun(kind, own.size), []).append(own.column)
+    told = []
+    for what, names in columns.items():
+        named = list(dict.fromkeys(name for name in names if name is not None))
+        told.append(f"{what} ({_names(named)})" if named else what)
+    return "; ".join(told)
 
 
 def misses(power: Power) -> str:

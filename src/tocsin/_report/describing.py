@@ -11,6 +11,7 @@ from tocsin._detector.detector import Detector
 from tocsin._explain.result import Explanation, Moved
 from tocsin._explain.words import NEWLY_MISSING
 from tocsin._report import rehearsed
+from tocsin._statistics.view_model import NEWS
 
 MOST_CHANGED = 3
 """Columns that changed which a sentence names."""
@@ -107,13 +108,14 @@ def channels(detector: Detector) -> str:
     """How many channels, and what they are."""
     if detector.calibration_.rehearsal is not None:
         return rehearsed.channels(detector)
-    parts = []
-    for statistic in dict.fromkeys(channel.statistic for channel in detector.channels_):
-        own = [channel for channel in detector.channels_ if channel.statistic == statistic]
+    parts, channels = [], [channel for channel in detector.channels_ if channel.statistic != NEWS]
+    for statistic in dict.fromkeys(channel.statistic for channel in channels):
+        own = [channel for channel in channels if channel.statistic == statistic]
         widths = sorted({channel.width for channel in own if channel.width is not None})
         at = f" at kernel width {listed(f'{width:.4g}' for width in widths)}" if widths else ""
         parts.append(f"{statistic}{at}")
-    return f"{len(detector.channels_)}: {'; '.join(parts)}{', over these windows' * (len(detector.windows_) > 1)}"
+    over = ", over these windows" * (len(detector.windows_) > 1)
+    return f"{len(channels)}: {'; '.join(parts)}{over}{rehearsed.and_news(detector)}"
 
 
 def thresholds(detector: Detector) -> str:

@@ -129,9 +129,11 @@ class Seen:
 
     new: values beyond the reference's range, or not among its categories; first_new: the row of the first, from 1 on.
     words: two values at most.  new_words: some new ones.  longest: the longest stretch of equal numbers.
+    before: observations that came before the first, and are counted with these.
     """
 
     known: Known
+    before: int = 0
     rows: int = 0
     missing: int = 0
     new: int = 0
@@ -165,11 +167,11 @@ class Seen:
         if not self.first_new:
             unseen = set(words)
             place = next(i for i, word in enumerate(values.as_strings().tolist()) if word in unseen)
-            self.first_new = self.rows - len(values) + place + 1
+            self.first_new = self.before + self.rows - len(values) + place + 1
 
     def _add_numbers(self, data: Float64Array) -> None:
         there = data[~np.isnan(data)]
-        self._stand(there, self.rows - len(data) + np.flatnonzero(~np.isnan(data)) + 1)
+        self._stand(there, self.before + self.rows - len(data) + np.flatnonzero(~np.isnan(data)) + 1)
         self.missing += len(data) - len(there)
         if len(there):
             self.low, self.high = min(self.low, float(there.min())), max(self.high, float(there.max()))
@@ -180,7 +182,7 @@ class Seen:
                 self.new += int(beyond.sum())
                 if not self.first_new and beyond.any():
                     place = int(np.flatnonzero(~np.isnan(data))[beyond.argmax()])
-                    self.first_new = self.rows - len(data) + place + 1
+                    self.first_new = self.before + self.rows - len(data) + place + 1
 
     def _stand(self, there: Float64Array, rows: Int64Array) -> None:
         """Follow stretches of equal numbers; those that are missing do not end one."""
@@ -277,12 +279,18 @@ class Seen:
 class Quality:
     """Of all columns of a stream that a detector looks at."""
 
-    def __init__(self, detector: Detector) -> None:
+    def __init__(self, detector: Detector, before: int = 0) -> None:
         known = _known(detector)
         if fitted_of(detector).live.has_baselines:
             # A stream with a level of its own may be where no recording was.
             known = [own if own.range is None else replace(own, new=None) for own in known]
-        self.columns = {own.name: Seen(own) for own in known}
+        self.columns = {own.name: Seen(own, before) for own in known}
+
+    @property
+    def findings(self) -> list[tuple[str, Finding]]:
+        """In what columns are not as in the reference, the gravest first."""
+        found = [(name, finding) for name, column in self.columns.items() for finding in column.findings()]
+        return sorted(found, key=lambda own: own[1].weight)
 
     def add(self, table: Table) -> None:
         """Rows that follow."""

@@ -17,7 +17,6 @@ DRAWN = "simulated streams, each column made of its last rows and of what these 
 def channels(detector: Detector) -> str:
     """How many channels, and what they are: not one by one, since there are many."""
     own = [channel for channel in detector.channels_ if channel.statistic != NEWS]
-    news = list(dict.fromkeys(str(channel.column) for channel in detector.channels_ if channel.statistic == NEWS))
     views = list(dict.fromkeys(str(channel.view) for channel in own))
     heard = len(dict.fromkeys(channel.column for channel in own))
     names = detector.intake_.names
@@ -28,8 +27,14 @@ def channels(detector: Detector) -> str:
     return (
         f"{len(own):,}: {counted(len(views), 'view')} of {what} ({listed(views)}), means over "
         f"{listed(detector.windows_)} observations, and spreads ({listed(spread)}) over {detector.windows_[-1]}"
-        + (f"; and what the reference never shows, in {counted(len(news), 'column')}" if news else "")
+        f"{and_news(detector)}"
     )
+
+
+def and_news(detector: Detector) -> str:
+    """What is heard besides, if anything is."""
+    news = {channel.column for channel in detector.channels_ if channel.statistic == NEWS}
+    return f"; and what the reference never shows, in {counted(len(news), 'column')}" if news else ""
 
 
 def silence(detector: Detector) -> str:

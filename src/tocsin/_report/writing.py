@@ -13,7 +13,7 @@ from tocsin._data.representations.batches import count_of, piece_of
 from tocsin._data.tables import Table, Values
 from tocsin._detector.detector import Detector
 from tocsin._execution.progress import progress_bar
-from tocsin._report.besides import beside_rows, texts_of
+from tocsin._explain.rows import beside_rows, texts_of
 from tocsin._report.gathering import Gathered
 from tocsin._report.page import About, page
 

@@ -15,6 +15,7 @@ from tocsin._common.caches import Caching
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Int32Array, Int64Array
 from tocsin._data.intake import Intake
+from tocsin._state.news import Ear
 from tocsin._state.rule import Rule
 from tocsin._statistics.base import Channel, Points
 from tocsin._statistics.family import LiveFamily
@@ -32,6 +33,7 @@ class Fitted(Caching, Generic[C]):
     reference: points in use.  kept: those that live windows are compared with, if not all.
     resets: whether the observation after an alarm begins a new run.
     edges: of groups of the reference.  rows: which of the observations given these points are.
+    hears: whether it hears what the reference never shows besides, by `ear`.
     rang: null windows that rang, as places in the reference; an explanation is judged by them.
     known: what explanations have learned from the reference; copies share it, and files do without.
     """
@@ -50,6 +52,7 @@ class Fitted(Caching, Generic[C]):
     edges: Int64Array | None = None
     rows: Int64Array | None = None
     rang: Int32Array | None = None
+    hears: bool = False
     known: dict[Hashable, Any] = field(default_factory=dict)
 
     @property
@@ -58,7 +61,13 @@ class Fitted(Caching, Generic[C]):
 
     @property
     def channels(self) -> tuple[Channel, ...]:
-        return self.live.channels
+        """Those of statistics, and those of news behind them."""
+        return self.live.channels + (self.ear.channels if self.ear else ())
+
+    @cached_property
+    def ear(self) -> Ear | None:
+        """What hears news beside the statistics, if anything does."""
+        return Ear.of(self.intake, self.reference, self.calibration, self.functions.nearby) if self.hears else None
 
     @property
     def numeric(self) -> bool:

@@ -29,7 +29,8 @@ class Outcome:
     time: observations in this run so far, this one included.
     alarm: whether the statistic exceeds the threshold.
     statistic, threshold: NaN while a cold detector's windows fill. One channel is in its own units; several are
-        each measured against their own null law, and the statistic is the largest.
+        each measured against their own null law, and the statistic is the largest. Of news, which the reference never
+        shows, it is the level that others pass as rarely.
     rarity: chance alone would give a statistic as large once in so many observations; at the threshold it is the
         expected run time. NaN where the detector cannot tell.
     channel: the channel that spoke; None while windows fill.

@@ -27,6 +27,8 @@ class Run:
     begun_with: points that stood before them when it began, if any.
     number: how many runs came before.  time: observations so far.  alarm: the first, if there was one.
     left: of each statistic, what its reference lacks while the run is young; None when it lacks nothing.
+    due: what `left` adds to channels, once it was asked for; it is not kept in files.
+    heard: what it keeps of news; None when it begins, or hears none.
     stream: 0 for that of a detector alone; among many, the number that chooses its coins.
     """
 
@@ -37,6 +39,8 @@ class Run:
     time: int = 0
     alarm: Outcome | None = None
     left: list[Parts] | None = None
+    due: Float64Array | None = None
+    heard: Float64Array | None = None
     stream: int = 0
 
     @classmethod
@@ -68,13 +72,22 @@ class Run:
 
     def copy(self) -> Run:
         """One that goes on from here, and leaves this as it is."""
-        return replace(self, windows=[snapshot(state) for state in self.windows], recent=self.recent.copy())
+        heard = None if self.heard is None else self.heard.copy()
+        return replace(
+            self, windows=[snapshot(state) for state in self.windows], recent=self.recent.copy(), heard=heard
+        )
 
     def settle(self, outcome: Outcome) -> None:
         """Be where this outcome of the latest observation says."""
-        self.time = outcome.time
+        self.age(outcome.time)
         if outcome.alarm and self.alarm is None:
             self.alarm = outcome
+
+    def age(self, time: int) -> None:
+        """Have taken in so many observations: once no window has one that met a lacking reference, nothing lacks."""
+        self.time = time
+        if self.left is not None and time >= (self.recent.maxlen or 0):
+            self.left = None
 
     def remember(self, points: Points) -> None:
         """Keep the latest points, apart from arrays that may change."""
@@ -97,6 +110,7 @@ class Run:
             "time": self.time,
             "alarm": self.alarm,
             "left": self.left,
+            "heard": self.heard,
         }
 
     @classmethod

@@ -37,7 +37,8 @@ class Channel:
     """One of the paths that a detector follows: a statistic, over a window, at a kernel width (if it has one).
 
     view, column: what of one column it is of, where columns are heard one by one: 'level', 'prediction error', 'change'
-        or 'moving level'. Of 'news', what the reference never shows, all that it is of is the column.
+        or 'moving level'. Of 'news', what the reference never shows, the view is what that is: 'missing', 'unseen',
+        'below all', 'above all' or 'stopped' (among views it is their 'level', of a column that moves at all).
     """
 
     statistic: str
@@ -48,7 +49,8 @@ class Channel:
 
     def __str__(self) -> str:
         if self.statistic == "news":
-            return f"news in {self.column}, window {self.window}"
+            what = "" if self.view == "level" else f"{self.view}, "
+            return f"news in {self.column}, {what}window {self.window}"
         if self.view is not None:
             return f"{self.statistic} of {self.view} of {self.column}, window {self.window}"
         width = "" if self.width is None else f", width {self.width:.4g}"
@@ -200,6 +202,9 @@ class Live(Protocol):
         state["position"] then says that it has entered.
         """
 
+    def enter_lacking(self, left: Parts, state: WindowState, point: Points, values: Float64Array) -> None:
+        """`enter`, compared with the reference as `leave_out` left it."""
+
     def parts(self) -> Parts:
         """What a file must hold to build this object again."""
 
@@ -240,6 +245,9 @@ class Cold:
     def lacking(self, left: Parts, observed: Any, start: int, stop: int) -> Any:
         raise NotImplementedError
 
+    def enter_lacking(self, left: Parts, state: WindowState, point: Points, values: Float64Array) -> None:
+        raise NotImplementedError
+
     def due(self, left: Parts) -> Float64Array:
         raise NotImplementedError
 
@@ -250,6 +258,9 @@ class Stepwise(Anew):
     at_once = False
 
     def enter(self, state: WindowState, point: Points, values: Float64Array) -> None:
+        raise NotImplementedError
+
+    def enter_lacking(self, left: Parts, state: WindowState, point: Points, values: Float64Array) -> None:
         raise NotImplementedError
 
 

@@ -68,6 +68,7 @@ class LiveFamily:
         # Asked for once: to ask a protocol takes longer than a step.
         self._learner = self._going_on if self.goes_on and self._going_on.has_baselines else None
         self._windows = np.array([channel.window for channel in self.channels])
+        self._widest = int(self._windows.max(initial=0))
         ends = list(accumulate(len(member.channels) for member in members))
         self._columns = [slice(end - len(member.channels), end) for member, end in zip(members, ends, strict=True)]
 
@@ -85,10 +86,13 @@ class LiveFamily:
         each = zip(self.members, left, observed, strict=True)
         return [member.lacking(own, seen, start, stop) for member, own, seen in each]
 
-    def due(self, left: list[Parts], time: Int64Array) -> Float64Array:
-        """What is to be added to the channels after so many observations of a run; (n, channels)."""
-        own = np.concatenate([member.due(parts) for member, parts in zip(self.members, left, strict=True)])
-        return own * share(self._windows, time)
+    def due(self, left: list[Parts]) -> Float64Array:
+        """What is to be added to the channels, (channels,), as far as their windows have met the reference so."""
+        return np.concatenate([member.due(parts) for member, parts in zip(self.members, left, strict=True)])
+
+    def share(self, time: Int64Array) -> Float64Array:
+        """How far they have, after so many observations of a run; (n, channels)."""
+        return share(self._windows, self._widest, time)
 
     def begin(self, run: int) -> list[WindowState]:
         return [member.begin(run) for member in self.members]
@@ -135,11 +139,25 @@ class LiveFamily:
         """Where the windows are, if a point enters them at once: those in which one has are elsewhere."""
         return [state["position"].item() for state in states]
 
-    def enter(self, states: list[WindowState], point: Points, values: Float64Array, places: list[int]) -> None:
-        """Let one point enter the windows that are still at these places; their channels are left in `values`."""
+    def enter(
+        self,
+        states: list[WindowState],
+        point: Points,
+        values: Float64Array,
+        places: list[int],
+        left: list[Parts] | None,
+    ) -> None:
+        """Let one point enter the windows that are still at these places; their channels are left in `values`.
+
+        left: what the reference lacks that it meets, if it does.
+        """
         for i, member in enumerate(self.members):
             if states[i]["position"].item() == places[i]:
-                member.enter(states[i], point, values[:, self._columns[i]])
+                out = values[:, self._columns[i]]
+                if left is None:
+                    member.enter(states[i], point, out)
+                else:
+                    member.enter_lacking(left[i], states[i], point, out)
 
     def parts(self) -> list[Parts]:
         return [member.parts() for member in self.members]

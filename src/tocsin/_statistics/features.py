@@ -240,6 +240,9 @@ class FeatureLive(Anew):
     def enter(self, state: WindowState, point: Float64Array, values: Float64Array) -> None:
         self._advance(state, self.observe(point, None), 0, 1, values)
 
+    def enter_lacking(self, left: Parts, state: WindowState, point: Float64Array, values: Float64Array) -> None:
+        self._advance(state, self.lacking(left, self.observe(point, None), 0, 1), 0, 1, values)
+
     def parts(self) -> Parts:
         return {"centre": self.centre, "count": self.count, "guard": self.guard, "features": self.features.parts}
 

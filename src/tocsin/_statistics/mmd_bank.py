@@ -84,6 +84,11 @@ class GaussianBank:
         """Where steps are made."""
         return self.live.compute
 
+    @property
+    def takes_tensors(self) -> bool:
+        """Whether points that are on a GPU are compared there."""
+        return self.live.takes_tensors
+
     def copy(self, chosen: Int64Array, other: GaussianBank, streams: Int64Array) -> None:
         """Let these streams have the windows of those of another bank."""
         for mine, its in zip(self._arrays, other._arrays, strict=True):

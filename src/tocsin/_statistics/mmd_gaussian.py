@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property, partial
+from typing import Any
 
 import numpy as np
 
@@ -15,7 +16,7 @@ from tocsin._statistics.base import Anew, NullPaths, Parts, Setting, WindowState
 from tocsin._statistics.kernels import ScaledPoints, middle
 from tocsin._statistics.neighbours import centred, mean_pair, others
 from tocsin._statistics.pairs import Family, PairPaths, PairSplitPaths, PairTerms, bootstrap_terms, direct_terms
-from tocsin._statistics.without import factors, met, without
+from tocsin._statistics.without import factors, factors_of_one, met, without
 
 PADDING = 64
 """Hot functions read whole strips of this many columns."""
@@ -273,10 +274,11 @@ class GaussianLive(Caching, Anew):
     def advance(
         self, state: WindowState, observed: tuple[Float32Array, Float64Array], start: int, stop: int
     ) -> Float64Array:
-        if self.takes_tensors and stop - start <= SHORT:
-            observed = self.compute.get(observed[0][:, start:stop]), self.compute.get(observed[1][:, start:stop])
-            start, stop = 0, stop - start
-        compute = self._nearby if isinstance(observed[0], np.ndarray) else self.compute
+        here = isinstance(observed[0], np.ndarray)
+        if self.takes_tensors and not here and stop - start <= SHORT:
+            block, linear = (np.ascontiguousarray(self.compute.get(part[:, start:stop])) for part in observed)
+            observed, here, start, stop = (block, linear), True, 0, stop - start
+        compute = self._nearby if here else self.compute
         return compute.pair_advance(
             state["buffer"], state["ahead"], state["linear"], state["position"], self.windows, self.multipliers,
             self.offset, self.family.typical, self.family.places, self.family.signs, *observed, start, stop,
@@ -285,12 +287,27 @@ class GaussianLive(Caching, Anew):
     def enter(self, state: WindowState, point: Float64Array, values: Float64Array) -> None:
         self._step(point, state["buffer"], state["ahead"], state["linear"], state["position"], values)
 
+    def enter_lacking(self, left: Parts, state: WindowState, point: Float64Array, values: Float64Array) -> None:
+        gone, size, moved = left["points"], left["count"], left["moved"]
+        own, leaving = factors_of_one(self.compared, size)
+        windows = state["buffer"], state["ahead"], state["linear"], state["position"]
+        self._step_lacking(point, gone, size, own, leaving, moved, *windows, values)
+
     @cached_property
     def _step(self) -> Callable[..., None]:
-        """`pair_step` against this reference: what never changes need not be looked up at every observation."""
-        return partial(
-            self._nearby.pair_step, self._columns, len(self.points), self.scaled.centre, self.scale, self.multipliers,
-            self.weights, self.windows, self.offset, self.family.typical, self.family.places, self.family.signs,
+        """`pair_step` against this reference."""
+        return partial(self._nearby.pair_step, *self._never_changes)
+
+    @cached_property
+    def _step_lacking(self) -> Callable[..., None]:
+        return partial(self._nearby.pair_step_lacking, *self._never_changes)
+
+    @property
+    def _never_changes(self) -> tuple[Any, ...]:
+        """What need not be looked up at every observation."""
+        return (
+            self._columns, len(self.points), self.scaled.centre, self.scale, self.multipliers, self.weights,
+            self.windows, self.offset, self.family.typical, self.family.places, self.family.signs,
         )  # fmt: skip
 
     def parts(self) -> Parts:

@@ -74,7 +74,7 @@ class Starts:
 
     def due(self, which: Int64Array, time: Int64Array) -> Float64Array:
         """What is to be added to the channels of runs that began so, after so many observations; (n, channels)."""
-        return self._due[which] * share(self._windows, time)
+        return self._due[which] * share(self._windows, self.widest, time)
 
     @cached_property
     def filled(self) -> tuple[Float32Array, Float64Array]:

@@ -2,8 +2,8 @@
 
 Numbers of a point that are constant in the reference teach views nothing, and say much when they move. Each becomes a
 column that is 0 in the reference and counts rows of news, however large: so many of them within a window ring. How
-many, the reference decides: what never came in N rows comes once in N, about (Laplace's rule of succession), and news
-is taken to come row by row; as many as chance would bring in a small part of the false alarms that are promised. All
+many, the reference decides, by a bound that holds on average over references (`chance`), and news is taken to come row
+by row; as many as chance would bring in a small part of the false alarms that are promised. All
 other channels of such a column are silent. Nothing of this is simulated: worlds know no more news than the reference.
 """
 
@@ -16,6 +16,7 @@ from dataclasses import replace
 import numpy as np
 
 from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._statistics.chance import log_chance
 from tocsin._statistics.own_levels import OwnLevels
 from tocsin._statistics.view_model import LEVEL, SILENT, SOFT, VIEWS, Model
 from tocsin._statistics.views import ViewsLive
@@ -84,10 +85,10 @@ def rows_that_ring(window: int, count: int, ert: float, channels: int) -> int | 
     channels: that share what chance may bring.
 
     >>> rows_that_ring(5, 1000, 500, 4), rows_that_ring(25, 100, 500, 4)
-    (2, 4)
+    (2, 6)
     """
-    allowed = SHARE / (ert * channels)
-    enough = (rows for rows in range(FEWEST, window + 1) if math.comb(window - 1, rows - 1) / count**rows <= allowed)
+    allowed = math.log(SHARE / (ert * channels))
+    enough = (rows for rows in range(FEWEST, window + 1) if log_chance(window, rows, 0, count) <= allowed)
     return next(enough, None)
 
 

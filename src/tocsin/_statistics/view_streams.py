@@ -96,6 +96,15 @@ class Ear(NamedTuple):
             np.stack([np.zeros((1, d)), np.ones((1, d))], axis=1),
         )  # fmt: skip
 
+    def put(self, compute: Functions) -> Ear:
+        """The same where streams are stepped."""
+        columns, chosen, axes, lags, windows, base, gap, units, shares, pace, usual = self
+        put = compute.put
+        return Ear(
+            put(columns), put(chosen), put(axes), put(lags), put(windows), base, gap, put(units), put(shares),
+            put(pace), put(usual),
+        )  # fmt: skip
+
 
 class Loudest(NamedTuple):
     """Of each point, how loud its loudest channel was, NaN while its stream is silent; and which that is."""
@@ -107,6 +116,10 @@ class Loudest(NamedTuple):
     def of(cls, count: int) -> Loudest:
         """Of so many points, to be found."""
         return cls(np.empty(count), np.empty(count, np.int64))
+
+    def put(self, compute: Functions) -> Loudest:
+        """The same where streams are stepped."""
+        return Loudest(compute.put(self.best), compute.put(self.which))
 
 
 def settling(count: int, memory: float) -> int:
@@ -195,4 +208,5 @@ def deviations(state: WindowState, s: int, ear: Ear, spans: Spans) -> Float64Arr
 def silenced(state: WindowState, chosen: Int64Array | slice, widest: int) -> None:
     """Streams begin new runs: the same, silent until their windows hold rows of their own."""
     clock = state["clock"]
-    clock[chosen, 0] = np.where(clock[chosen, 0] > 0, widest, -widest)
+    after_alarms = clock[chosen, 0] > 0
+    clock[chosen, 0] = widest * (2 * after_alarms - 1)

@@ -121,7 +121,7 @@ class ViewsLive(Caching, Cold):
 
     @property
     def at_once(self) -> bool:
-        return self.compute.backend != "numpy"  # PyTorch leaves views to Numba
+        return self.compute.backend != "numpy"  # PyTorch leaves streams on the host to Numba
 
     @cached_property
     def channels(self) -> tuple[Channel, ...]:

@@ -15,6 +15,8 @@ Where a channel has A - mean c, that is half of what it needs, and `share` says 
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
@@ -61,8 +63,14 @@ def factors(count: int, leaving: Int64Array | int) -> tuple[Float64Array, Float6
     return np.asarray(count / left), np.asarray(2 * weight / left)
 
 
-def share(windows: Int64Array, time: Int64Array) -> Float64Array:
+@cache
+def factors_of_one(count: int, leaving: int) -> tuple[float, float]:
+    """`factors` as numbers, for runs that are stepped one observation at a time: many ask for the same."""
+    own, gone = factors(count, leaving)
+    return float(own), float(gone)
+
+
+def share(windows: Int64Array, widest: int, time: Int64Array) -> Float64Array:
     """The part of each window that met the lacking reference, after so many observations of the run; (n, windows)."""
-    widest = windows.max(initial=0)
     met_all = np.maximum(time - widest, 0)[:, None]
     return np.asarray(np.maximum(windows - met_all, 0) / windows)

@@ -87,6 +87,8 @@ class DetectorBank:
         self._windows, self._lock = bank_of(live, count), RLock()
         self._time, self._run, self._rang, self._begun = (np.zeros(count, np.int64) for _ in range(4))
         self._heard = np.zeros((count, 3))  # statistic, threshold and channel of each stream's alarm
+        ear = self._fitted.ear
+        self._news = None if ear is None else ear.begun(count)
         self._starts: Starts | None = None
         if self._fitted.start == "warm":
             assert isinstance(live, GaussianLive)  # views go on from the reference
@@ -110,7 +112,7 @@ class DetectorBank:
             Numbers of the streams that the rows belong to, each at most once. Default: all, in order.
         """
         chosen = self._named(streams)
-        points = taken_in(self._fitted, block)
+        points = taken_in(self._fitted, block, tensors=self._windows.takes_tensors)
         if len(points) != len(chosen):
             raise InputError(
                 f"The block has {counted(len(points), 'row')} for {counted(len(chosen), 'stream')}; it must have one "
@@ -128,6 +130,9 @@ class DetectorBank:
         self._time[chosen] += 1
         outcomes = self._fitted.rule(values, _coins_of(chosen), self._run[chosen], self._time[chosen], spoke)
         outcomes = with_learning(outcomes, learning)
+        ear = self._fitted.ear
+        if ear is not None and self._news is not None:
+            outcomes = ear.told(outcomes, ear.watch(self._news, points, chosen))
         first = outcomes.alarm & (self._rang[chosen] == 0)
         self._rang[chosen[first]] = outcomes.time[first]
         heard = outcomes.statistic, outcomes.threshold, outcomes.loudest
@@ -208,6 +213,8 @@ class DetectorBank:
 
     def _begin(self, chosen: Int64Array) -> None:
         self._time[chosen], self._rang[chosen] = 0, 0
+        if self._news is not None and self._fitted.ear is not None:
+            self._news[chosen] = self._fitted.ear.begun(len(chosen))
         if self._starts is None:
             self._windows.clear(chosen)
         elif len(chosen):
@@ -266,6 +273,7 @@ class DetectorBank:
                 "run": self._run.copy(),
                 "rang": self._rang.copy(),
                 "heard": self._heard.copy(),
+                "news": None if self._news is None else self._news.copy(),
                 "windows": snapshot(self._windows.state()),
             }
         storage.write(path, {**content_of(self.detector), "kind": type(self).__name__, "bank": bank})
@@ -277,9 +285,11 @@ class DetectorBank:
         detector = from_content(Detector, content, path, None, preprocess, **place)
         with content.explained():
             live, sizes = shared_by(fitted_of(detector)), sizes_of(content["fitted"], "fitted")
-            saved = content.part("bank", partial(check_bank, sizes=sizes, live=live))
+            saved = content.part("bank", partial(check_bank, sizes=sizes, live=live, ear=fitted_of(detector).ear))
             bank = cls(detector, saved["streams"], ert=saved["ert"], for_all=saved["for_all"])
         bank._time, bank._run, bank._rang, bank._heard = (saved[name] for name in ("time", "run", "rang", "heard"))
+        if bank._news is not None and saved["news"] is not None:
+            bank._news = saved["news"]
         bank._windows.resume(saved["windows"])
         if bank._starts is not None:
             bank._begun = bank._drawn(np.arange(bank.streams), bank._starts.count)

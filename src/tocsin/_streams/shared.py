@@ -23,6 +23,10 @@ class Bank(Protocol):
     def compute(self) -> Functions:
         """Where steps are made."""
 
+    @property
+    def takes_tensors(self) -> bool:
+        """Whether `step` takes points that are on a GPU as they are."""
+
     def step(self, chosen: Int64Array, points: Points) -> tuple[Float64Array, Int64Array | None]:
         """Let one point enter each of these streams: channels as a rule takes them, and which of them spoke."""
 

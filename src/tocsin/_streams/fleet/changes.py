@@ -3,7 +3,7 @@
     mark    what this is, and the sizes of the window
     head    the new state's, with its checksum
     tail    the new state's alarms
-    window  the columns that have entered; of views, and what is new in each step
+    window  the columns that have entered; and what is new in each step, of views, and where news is heard
 
 A change that all of the window has part in is the new state itself.
 """
@@ -17,12 +17,14 @@ import numpy as np
 
 from tocsin._common.errors import StorageError
 from tocsin._compute.arrays import Array
+from tocsin._compute.numpy_news import MARKS
 from tocsin._streams.fleet.states import HEAD, SUMMED, KeyStates, checksum
 
-CHANGE, CHANGE_OF_VIEWS, CHANGE_OF_OWN = 0xC4A6, 0xC4A7, 0xC4A8
+CHANGE, CHANGE_OF_VIEWS, CHANGE_WITH_NEWS, CHANGE_OF_OWN = 0xC4A6, 0xC4A7, 0xC4A8, 0xC4A9
 """Where a state has its version; the last of views with levels of their own."""
 
 MARK = np.dtype([("change", "<u2"), ("rows", "<u4"), ("widest", "<u4"), ("entered", "<u4")])
+MARK_WITH_NEWS = np.dtype([*MARK.descr, ("heard", "<u4")])
 MARK_OF_VIEWS = np.dtype(
     [
         ("change", "<u2"), ("columns", "<u4"), ("places", "<u4"), ("whole", "<u4"), ("channels", "<u4"),
@@ -70,7 +72,7 @@ def changes_of(kept: KeyStates, states: list[bytes], kind: np.dtype[Any]) -> lis
 
 def applied(change: bytes, state: bytes | None) -> bytes:
     """The state that a step came to, of one of its `changes` and the state of before."""
-    form = MARKS.get(int.from_bytes(change[:2], "little"))
+    form = FORMS.get(int.from_bytes(change[:2], "little"))
     if form is None:
         return change
     if len(change) >= form.itemsize:
@@ -96,7 +98,9 @@ def _moved(pieces: Sequence[Piece], window: bytes, newest: bytes) -> list[bytes]
     return moved
 
 
-MARKS = {CHANGE: MARK, CHANGE_OF_VIEWS: MARK_OF_VIEWS, CHANGE_OF_OWN: MARK_OF_VIEWS}
+FORMS = {
+    CHANGE: MARK, CHANGE_OF_VIEWS: MARK_OF_VIEWS, CHANGE_WITH_NEWS: MARK_WITH_NEWS, CHANGE_OF_OWN: MARK_OF_VIEWS,
+}  # fmt: skip
 
 
 def _mark(kind: np.dtype[Any], entered: int) -> Any:
@@ -104,16 +108,23 @@ def _mark(kind: np.dtype[Any], entered: int) -> Any:
     names = kind.names or ()
     if "rests" not in names:
         (columns, widest), (widths, _) = kind["points"].shape, kind["sums"].shape
-        return np.array((CHANGE, columns + widths, widest, entered), MARK)[()]
+        sizes = columns + widths, widest, entered
+        if "marks" not in names:
+            return np.array((CHANGE, *sizes), MARK)[()]
+        return np.array((CHANGE_WITH_NEWS, *sizes, kind["latest"].shape[0]), MARK_WITH_NEWS)[()]
     (columns, places), (_, whole), (channels,) = (kind[name].shape for name in ("rows", "rests", "scale"))
     change = CHANGE_OF_OWN if "own" in names else CHANGE_OF_VIEWS
     return np.array((change, columns, places, whole, channels, entered), MARK_OF_VIEWS)[()]
 
 
 def _pieces(mark: Any) -> list[Piece]:
-    if mark["change"] == CHANGE:
+    if mark["change"] in (CHANGE, CHANGE_WITH_NEWS):
         rows, widest, entered = int(mark["rows"]), int(mark["widest"]), int(mark["entered"])
-        return [Piece(rows, widest, 4, entered)]
+        window = Piece(rows, widest, 4, entered)
+        if mark["change"] == CHANGE:
+            return [window]
+        heard = int(mark["heard"]) * (4 * MARKS + 4 + 8)
+        return [window, Piece(1, heard, 1, heard)]
     columns, places, whole, channels, entered = (int(mark[name]) for name in MARK_OF_VIEWS.names[1:])  # type: ignore[index]
     # Running scales change with every row, and so does the number of rows, in eight bytes.
     pieces = [

@@ -13,7 +13,8 @@ from tocsin._statistics.base import Parts
 
 def fingerprint_of(fitted: Fitted[Calibration], parts: Parts) -> int:
     """Of windows, the seed, and what a statistic keeps of the reference."""
-    digest = blake2b(repr((fitted.windows, fitted.seed)).encode(), digest_size=8)
+    heard = ("news",) if fitted.hears else ()
+    digest = blake2b(repr((fitted.windows, fitted.seed, *heard)).encode(), digest_size=8)
     for name, part in sorted(parts.items()):
         digest.update(name.encode())
         digest.update(part.tobytes() if isinstance(part, np.ndarray) else repr(part).encode())

@@ -2,6 +2,7 @@
 
     head    version, checksum of all that follows, fingerprint, key, count, last, run, time, resting, filled, alarms
     window  points (d, W) and sums (widths, W), float32, the newest in the last place; of views, see `view_states`
+    news    of each column that it is heard of: 32 rows as bits, for each of three kinds; ties; the latest value
     tail    one record for each alarm of the last batch
 
 All little endian, without padding. The reference and the thresholds are the detector's, and are not here.
@@ -21,7 +22,8 @@ from zlib import crc32
 import numpy as np
 
 from tocsin._common.errors import StorageError
-from tocsin._compute.arrays import FARTHEST, Array, BoolArray, Float32Array, Int64Array
+from tocsin._compute.arrays import FARTHEST, Array, BoolArray, Float32Array, Float64Array, Int64Array
+from tocsin._compute.numpy_news import LAST, MARKS, MOST_TIES, TIES
 
 VERSION = 3
 """Also to be raised when the same state would lead to other alarms."""
@@ -61,9 +63,12 @@ def hash_of(key: str) -> int:
     return int.from_bytes(blake2b(key.encode(), digest_size=8).digest(), "little")
 
 
-def layout(columns: int, widths: int, widest: int) -> np.dtype[Any]:
-    """Of a state without its tail."""
-    return with_head([("points", "<f4", (columns, widest)), ("sums", "<f4", (widths, widest))])
+def layout(columns: int, widths: int, widest: int, heard: int) -> np.dtype[Any]:
+    """Of a state without its tail. heard: columns that news is heard of, if it is."""
+    news = [("marks", "<u4", (heard, MARKS)), ("ties", "<u4", (heard,)), ("latest", "<f8", (heard,))]
+    return with_head(
+        [("points", "<f4", (columns, widest)), ("sums", "<f4", (widths, widest)), *(news if heard else ())]
+    )
 
 
 def with_head(window: list[Any]) -> np.dtype[Any]:
@@ -102,7 +107,7 @@ class KeyStates:
         return cls(key=records["key"].astype(np.uint64), **arrays, alarms=alarms, entered=entered)
 
     @classmethod
-    def windows(cls, parts: dict[str, Array]) -> dict[str, Array]:
+    def windows(cls, parts: dict[str, Array]) -> dict[str, Any]:
         """The fields of windows, from the parts of states."""
         raise NotImplementedError
 
@@ -150,20 +155,34 @@ class KeyStates:
 
 @dataclass(eq=False)
 class PairStates(KeyStates):
-    """With windows of points, and of their -2 c(x)."""
+    """With windows of points, and of their -2 c(x).
+
+    news: what is kept of it, as hot functions have it; None where none is heard.
+    """
 
     points: Float32Array
     sums: Float32Array
+    news: Float64Array | None
 
     @classmethod
-    def windows(cls, parts: dict[str, Array]) -> dict[str, Array]:
-        return {name: np.array(part, np.float32, order="C") for name, part in parts.items()}
+    def windows(cls, parts: dict[str, Array]) -> dict[str, Any]:
+        news = None
+        if "marks" in parts:
+            news = np.concatenate(
+                [parts["marks"], parts["ties"][:, :, None], parts["latest"][:, :, None]], 2, dtype="f8"
+            )
+        return {name: np.array(parts[name], np.float32, order="C") for name in ("points", "sums")} | {"news": news}
 
     def parts(self) -> dict[str, Array]:
-        return {"points": self.points, "sums": self.sums}
+        own: dict[str, Array] = {"points": self.points, "sums": self.sums}
+        if self.news is not None:
+            own |= {"marks": self.news[..., :MARKS], "ties": self.news[..., TIES], "latest": self.news[..., LAST]}
+        return own
 
     def right(self) -> BoolArray:
         right: BoolArray = (self.filled >= 0) & (self.filled <= self.points.shape[2])
+        if self.news is not None:
+            right &= ((self.news[..., TIES] <= MOST_TIES) & (self.news[..., LAST] > -np.inf)).all(1)
         right &= (np.abs(self.points) <= FARTHEST).all((1, 2)) & (np.abs(self.sums) <= LARGEST).all((1, 2))
         return right
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from copy import copy
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from tocsin._compute.arrays import Array, Float64Array, Int64Array
 from tocsin._execution.threads import Threads
 from tocsin._explain.result import Explanation
 from tocsin._state import Fitted, Run
+from tocsin._state.news import Ear, Found
 from tocsin._state.outcomes import Outcome, Outcomes
 from tocsin._state.run import RECENT_WINDOWS
 from tocsin._statistics.mmd_bank import Observed
@@ -37,6 +38,13 @@ def places_of(first: Int64Array, sizes: Int64Array) -> Int64Array:
     return np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
 
 
+class Entering(NamedTuple):
+    """Points, and what was observed of them."""
+
+    observed: Observed
+    points: Float64Array
+
+
 class PairWindows:
     """A detector and thresholds that all keys share. States of keys are passed in, and changed."""
 
@@ -47,7 +55,8 @@ class PairWindows:
         self._compute, self.widest = self._live.compute.nearby, fitted.widest
         self._drawn: dict[int, Starts] = {}
         self.columns = self._live.points.shape[1]
-        self.layout = layout(self.columns, len(self._live.multipliers), self.widest)
+        heard = 0 if fitted.ear is None else len(fitted.ear.layout)
+        self.layout = layout(self.columns, len(self._live.multipliers), self.widest, heard)
 
     @cached_property
     def fingerprint(self) -> int:
@@ -61,6 +70,8 @@ class PairWindows:
     def begin(self, kept: PairStates, chosen: Int64Array) -> None:
         """Begin the present runs of these keys, with quiet windows or with none."""
         kept.time[chosen] = kept.resting[chosen] = kept.filled[chosen] = 0
+        if kept.news is not None and self.fitted.ear is not None:
+            kept.news[chosen] = self.fitted.ear.begun(len(chosen))
         if self.fitted.start == "warm":
             for starts, mine, which in self._begun(kept, chosen):
                 points, sums = starts.filled
@@ -97,10 +108,10 @@ class PairWindows:
             _, sums = starts.lacking((block, sums), columns, np.repeat(which, sizes[mine]))
         return block, sums.astype(np.float32).astype(np.float64)
 
-    def observe(self, points: Float64Array) -> Observed:
+    def observe(self, points: Float64Array) -> Entering:
         """As the live statistic does, with sums as states can hold them: so a batch may end anywhere."""
         block, sums = (self._live.compute.get(part) for part in self._live.observe(points, None))
-        return np.ascontiguousarray(block), sums.astype(np.float32).astype(np.float64)
+        return Entering((np.ascontiguousarray(block), sums.astype(np.float32).astype(np.float64)), points)
 
     def take(
         self, kept: PairStates, chosen: Int64Array, observed: Observed, first: Int64Array, last: Int64Array
@@ -132,25 +143,42 @@ class PairWindows:
         return self.fitted.rule(values, kept.key[own], kept.run[own], time)
 
     def advance(
-        self, kept: PairStates, chosen: Int64Array, observed: Observed, first: Int64Array, stop: Int64Array
+        self, kept: PairStates, chosen: Int64Array, observed: Entering, first: Int64Array, stop: Int64Array
     ) -> tuple[Int64Array, Int64Array, list[Outcome]]:
         """Let points first..stop of each of these keys enter, up to its first alarm; where that is, who rang, how."""
-        sizes, observed = stop - first, self.lacking(kept, chosen, observed, first, stop)
-        outcomes = self.outcomes(kept, chosen, observed, first, stop)
+        sizes, seen = stop - first, self.lacking(kept, chosen, observed.observed, first, stop)
+        outcomes = self.outcomes(kept, chosen, seen, first, stop)
+        ear, news = self.fitted.ear, None
+        if ear is not None:
+            news, found = self._listened(ear, kept, chosen, observed.points, first, stop)
+            outcomes = ear.told(outcomes, found)
         begins = np.cumsum(sizes) - sizes
         loud = np.flatnonzero(outcomes.alarm)
         which, places = np.unique(np.searchsorted(begins, loud, side="right") - 1, return_index=True)
         loud = loud[places]
         last = stop.copy()
         last[which] = first[which] + loud - begins[which] + 1
-        self.take(kept, chosen, observed, first, last)
+        self.take(kept, chosen, seen, first, last)
+        if ear is not None and news is not None and kept.news is not None:
+            if len(which):
+                news, _ = self._listened(ear, kept, chosen, observed.points, first, last)
+            kept.news[chosen] = news
         return last, which, [outcomes[int(i)] for i in loud]
+
+    @staticmethod
+    def _listened(
+        ear: Ear, kept: PairStates, chosen: Int64Array, points: Float64Array, first: Int64Array, last: Int64Array
+    ) -> tuple[Float64Array, Found]:
+        """What these keys keep of news after points first..last of each, and what these ring; states do not change."""
+        assert kept.news is not None
+        news, sizes = kept.news[chosen], last - first
+        return news, ear.watch(news, points[places_of(first, sizes)], np.repeat(np.arange(len(chosen)), sizes))
 
     def carry(self, kept: PairStates, k: int, old: PairStates, earlier: Any) -> bool:
         """Let a key go on from the window that an earlier detector has left of it; whether it can."""
         if not isinstance(earlier, PairWindows):
             return False
-        observed = self.observe(earlier.window(old, 0))
+        observed = self.observe(earlier.window(old, 0)).observed
         kept.filled[k] = 0
         self.take(kept, np.array([k]), observed, np.zeros(1, np.int64), np.array([observed[0].shape[1]]))
         return True

@@ -13,7 +13,7 @@ from tocsin._data.foreign import is_collection
 from tocsin._data.intake import Intake, Tabular
 from tocsin._data.representations.batches import count_of, piece_of
 from tocsin._data.tables import Table, Values, as_record, as_table, is_frame
-from tocsin._explain.beside import CLOCK, clock_among, moment
+from tocsin._explain.beside import CLOCK, Beside, clock_among, moment
 
 MICROSECOND = 1e-6
 
@@ -61,6 +61,39 @@ def beside_rows(intake: Intake, stream: object, keep: Sequence[str]) -> Table:
         if clock is not None and _has_zone(stream, clock):
             found[CLOCK] = _in_utc(found[CLOCK])
     return Table(found)
+
+
+def beside_run(intake: Intake, rows: object, keep: Sequence[str], time: int, last: object) -> Beside:
+    """What stands beside the latest observations of a run, of which so many were taken in, `last` as the last."""
+    must_be_names(keep)
+    if rows is None:
+        raise InputError(
+            Option("keep", list(keep)),
+            " names columns of ",
+            Option("rows", ...),
+            ": give the latest observations, too.",
+        )
+    table, count = beside_rows(intake, rows, keep), count_of(rows) if is_collection(rows) else 0
+    if not count or not _is_last(intake, piece_of(rows, count - 1, count), last):
+        raise InputError(
+            Option("rows", ...),
+            ": its last row must be the observation that was taken in last, as it was given; rows before it come "
+            "before it. Leave out those that come after.",
+        )
+    beside = Beside(keep, texts_of(intake), most=count, before=time - count)
+    beside.add(table, count)
+    return beside
+
+
+def _is_last(intake: Intake, row: object, last: object) -> bool:
+    """Whether this is the point that came last; a representation may differ in its last digits."""
+    if isinstance(intake, Tabular):
+        table = intake.table(row) or Table({})
+        row = table.without([name for name in table.names if name not in intake.names])
+    points = intake.many(row)
+    if isinstance(points, np.ndarray):
+        return bool(np.allclose(points[-1], np.asarray(last), rtol=1e-4, atol=1e-8))
+    return repr(points[-1]) == repr(last)
 
 
 def must_be_names(keep: object) -> None:
