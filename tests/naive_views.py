@@ -217,15 +217,19 @@ def unit(
     seldom: float,
     largest: float,
     least: float,
+    known: float | None = None,
 ) -> float:
-    """What one channel is off by: variance between and within stretches, as Student's law sees it, or its extremes."""
+    """What one channel is off by: variance between and within stretches, as Student's law sees it, or its extremes.
+
+    known: degrees of freedom of what differs between stretches, if not as many as there are.
+    """
     everything = sorted(abs(x) for own in stretches for x in own)
     length = len(everything) / len(stretches)
     within = float(np.mean([np.var(own) for own in stretches]))
     between = float(np.mean([np.mean(own) ** 2 for own in stretches]))
     total = between + within + 1e-9
     share = max(between - within * min(1.0, window / length), 0.0) / total
-    freedom = 1 / (share**2 / len(stretches) + (1 - share) ** 2 / max(rows * (1 - start) / window, 2))
+    freedom = 1 / (share**2 / (known or len(stretches)) + (1 - share) ** 2 / max(rows * (1 - start) / window, 2))
     wider = stats.t.isf(doubt, max(freedom, 2)) / stats.norm.isf(doubt)
     extremes = quartile(everything, usual) / seldom, everything[-1] / largest
     return float(max(math.sqrt(total) * wider, *extremes, least))

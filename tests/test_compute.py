@@ -433,10 +433,14 @@ def _view_watch(s: Sizes) -> Arguments:
     pace = np.array([8.0, 0.05, 1e6, 2.5, 1 / 30, 3.0, 14.0, 0.4, 20.0])
     points = 2 * s.rng.normal(size=(n, s.columns))
     out = np.empty((n, channels)) if s.guard else np.empty((0, 0))
+    usual = np.stack([np.zeros((1, s.columns)), np.ones((1, s.columns))], axis=1)
+    if s.together > 1:
+        usual = np.stack([s.rng.normal(size=(3, s.columns)), s.rng.uniform(0.5, 2, (3, s.columns))], axis=1)
+        clock[0, 1] = -70
     return [
         points, np.array([2, 0]), np.array([0, 30]), np.array([30, n]), 0, 2, s.together > 1, rows, rests, sums,
-        position, scale, clock, np.zeros((3, channels)), columns, chosen, axes, lags, windows, base, gap, units, shares,
-        pace, np.zeros(n), np.zeros(n, np.int64), out,
+        position, scale, clock, np.zeros((3, channels)), usual, columns, chosen, axes, lags, windows, base, gap, units,
+        shares, pace, np.zeros(n), np.zeros(n, np.int64), out,
     ]  # fmt: skip
 
 
@@ -551,7 +555,7 @@ LEFT_ALONE = {
     "pair_step": slice(12),
     "pair_step_lacking": slice(17),
     "view_follow": slice(2),
-    "view_watch": slice(14, 24),
+    "view_watch": slice(14, 25),
 }
 """Which arguments are left alone by those that take in new points."""
 

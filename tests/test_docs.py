@@ -61,6 +61,15 @@ for name, own in (("reference", reference), ("stream", stream)):
 """
 )
 
+PUMPS = """
+import numpy as np, pandas as pd
+rng = np.random.default_rng(1)
+names, pump = ["flow", "pressure"], np.repeat(np.arange(8), 150)
+rows = 20 * rng.normal(size=(8, 2))[pump] + rng.normal(size=(1200, 2))
+pd.DataFrame(rows, columns=names).assign(pump=pump).to_csv("pumps.csv", index=False)
+pd.DataFrame(rng.normal(size=(100, 2)) + 40, columns=names).to_csv("new.csv", index=False)
+"""
+
 GIVEN = {
     "README": ROWS,
     "context": CONTEXT,
@@ -71,6 +80,7 @@ GIVEN = {
     "fleet": FILES,
     "gpu": ROWS + "block, steps = stream, rng.normal(size=(2, 10_000, 3))\n",
     "how-it-works": ROWS,
+    "own-baselines": PUMPS,
     "report": FITTED + "np.savetxt('today.csv', stream, delimiter=',')\ndetector.save('machine.tocsin')\n",
 }
 """What a page takes for granted, in Python."""

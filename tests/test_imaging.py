@@ -189,7 +189,7 @@ class Recorder(Detector):
         self.seen: list[list[float]] = []
         return super().fit(reference, **options)
 
-    def reset(self) -> None:
+    def reset(self, *, baseline: bool = False) -> None:
         super().reset()
         self.seen.append([])
 

@@ -58,7 +58,7 @@ def test_a_stretch_is_judged_by_what_came_before_it() -> None:
     channels = model.channels(model.rows(rows, live.compute), live.compute)  # from the row `history` on
     clocks: list[tuple[int, int]] = []
     for trial, onset in enumerate(place.onsets(10).tolist()):
-        judging, state = place._state(onset, trial)
+        judging, state = place.state(onset, trial)
         ends = [k for k in range(1, len(channels)) if np.allclose(channels[:k].mean(0), judging.middle)]
         assert len(ends) == 1
         assert 0.4 * len(channels) - 1 <= ends[0] <= onset - model.spans.history
@@ -101,7 +101,7 @@ def test_stretches_stay_within_their_group() -> None:
     assert len(np.unique(onsets)) > 30
     rng = np.random.default_rng(0)
     for _ in range(50):
-        first = int(np.flatnonzero((rows == place._elsewhere(300, rng)[0]).all(1))[0])
+        first = int(np.flatnonzero((rows == place.elsewhere(300, rng)[0]).all(1))[0])
         assert labels[first] == labels[first + place.horizon - 1]
 
 

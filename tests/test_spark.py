@@ -196,12 +196,14 @@ def test_alarms_are_those_of_a_sequential_run(
     assert (watched / "alarms" / "batch=1").exists()
 
 
-def test_streams_with_a_memory(session: SparkSession, rows: Any, tmp_path: Path) -> None:
-    """Views go through the store by changes, as windows do."""
+@pytest.mark.parametrize("baseline", [None, 12])
+def test_streams_with_a_memory(session: SparkSession, rows: Any, tmp_path: Path, baseline: int | None) -> None:
+    """Views go through the store by changes, as windows do; each key may have a level of its own."""
     reference = np.random.default_rng(3).normal(size=(300, WIDTH))
     for t in range(1, len(reference)):
         reference[t] += 0.6 * reference[t - 1]
-    detector = Detector(40, Views(), window=(2, 5), paths=6, seed=1).fit(reference, progress=False)
+    detector = Detector(40, Views(), window=(2, 5), baseline=baseline, paths=6, seed=1)
+    detector.fit(reference, groups=None if baseline is None else np.arange(300) // 60, progress=False)
     for number in range(FILES):
         write(piece(rows, number), tmp_path / "in", str(number))
     run(spark.watch(source(session, tmp_path / "in"), detector, **OPTIONS), tmp_path)

@@ -407,7 +407,7 @@ def test_options_come_back(options: dict[str, Any], tmp_path: Path) -> None:
     loaded = Detector.load(tmp_path / "a.tocsin")
     assert repr(loaded) == repr(detector)
     names = list(signature(Detector).parameters)
-    assert len(names) == 19
+    assert len(names) == 20
     assert {name: getattr(loaded, name) for name in names} == {name: getattr(detector, name) for name in names}
     assert loaded.fit(ROWS).thresholds_.tolist() == detector.thresholds_.tolist()
 

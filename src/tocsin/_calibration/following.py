@@ -68,6 +68,8 @@ class Following:
     """Streams to follow, each after rows of the past with which running scales settle.
 
     squares: of how far channels are off, for each world, (born + rows, channels).
+    of_each: streams that follow each other there are of the same world.
+    unpromised: rows at the beginning of each stream that are not counted as watched.
     """
 
     squares: Sequence[Float32Array]
@@ -76,6 +78,8 @@ class Following:
     ert: float
     compute: Functions
     executor: Executor
+    of_each: int = 1
+    unpromised: int = 0
 
     @property
     def memory(self) -> float:
@@ -91,12 +95,17 @@ class Following:
     @cached_property
     def first(self) -> int:
         """Rows of a stream that count as its first."""
-        return int(min(FADE * self.memory, self.rows / 3))
+        return int(min(FADE * self.memory, (self.rows - self.unpromised) / 3)) + self.unpromised
 
     @cached_property
     def target(self) -> float:
         """Alarms of all streams at the level that is looked for: those promised, or as few as can be counted on."""
-        return max(self.rows * len(self.squares) / self.ert, FEWEST_ALARMS)
+        return max(self.watched / self.ert, FEWEST_ALARMS)
+
+    @property
+    def watched(self) -> int:
+        """Rows of all streams."""
+        return (self.rows - self.unpromised) * len(self.squares)
 
     @cached_property
     def difference(self) -> float:
@@ -105,7 +114,9 @@ class Following:
         What a stream's halves have in common is the reference that both are judged by. (Alarms would tell too little:
         they are few, and each makes the next rarer.)
         """
-        halves = (np.array_split(own[self.born :].max(1), 2) for own in self.squares)
+        loudest = [own[self.born :].max(1) for own in self.squares]
+        worlds = [np.concatenate(loudest[k : k + self.of_each]) for k in range(0, len(loudest), self.of_each)]
+        halves = (np.array_split(own, 2) for own in worlds)
         loud = np.log([[max(np.quantile(half, LOUD), 1e-6) for half in pair] for pair in halves]) / 2
         return math.sqrt(max(float(np.cov(loud.T)[0, 1]), 0.0))
 
@@ -195,7 +206,8 @@ def _leverage(following: Following, level: float, early: float, scale: Float64Ar
 
 def _strictness(following: Following, level: float, scale: Float64Array) -> float:
     """How much louder the first rows must be, to ring as often as all."""
-    wanted = following.target * following.first / following.rows
+    unpromised = following.unpromised
+    wanted = following.target * (following.first - unpromised) / (following.rows - unpromised)
     found = np.array([following.first_alarms(level, early, scale) for early in STRICTER])
     log = np.minimum.accumulate(np.log(found + 0.5))
     return float(np.interp(-math.log(wanted + 0.5), -log, STRICTER))
@@ -203,8 +215,7 @@ def _strictness(following: Following, level: float, scale: Float64Array) -> floa
 
 def _curve(levels: Float64Array, counts: Int64Array, following: Following) -> RateCurve:
     """Rates at levels that were simulated, and beyond them as they fall at the last."""
-    rows = following.rows * len(following.squares)
-    log = np.minimum.accumulate(np.log(np.maximum(counts, 0.5) / rows))
+    log = np.minimum.accumulate(np.log(np.maximum(counts, 0.5) / following.watched))
     fall = max(-float(np.polyfit(levels[-STEEP:], log[-STEEP:], 1)[0]), LEAST_FALL)
     tail = Tail(float(levels[-1]), float(log[-1]), 1 / fall, 0.0, TAIL_DOUBT)
     return RateCurve(levels, log, tail)

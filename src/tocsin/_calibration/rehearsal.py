@@ -17,7 +17,7 @@ from itertools import pairwise
 import numpy as np
 
 from tocsin._common.wording import called, counted, few, listed
-from tocsin._compute.arrays import BoolArray, Float64Array
+from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 
 START, MOST_STRETCHES, FEWEST_STRETCHES, SHORTEST = 0.4, 8, 2, 3
 """The part of the reference that the first stretch is judged by; stretches, and rows of one."""
@@ -48,8 +48,12 @@ def misses(channels: Float64Array) -> list[Float64Array]:
     return [channels[a:b] - total[a - 1] / a for a, b in pairwise(stretches(len(channels)))]
 
 
-def units(missed: list[Float64Array], rows: int, window: int) -> Float64Array:
-    """What a channel is off by, from the stretches that were rehearsed; of so many rows, by windows of so many."""
+def units(missed: list[Float64Array], rows: int, window: int, freedom: int | None = None) -> Float64Array:
+    """What a channel is off by, from the stretches that were rehearsed; of so many rows, by windows of so many.
+
+    freedom: degrees of freedom with which is known what differs between stretches, if not as many as there are; of
+        stretches that are whole recordings, all rows are judged.
+    """
     from scipy import special  # slow to import, and needed by fits alone
 
     length, number = float(np.mean([len(stretch) for stretch in missed])), len(missed)
@@ -57,8 +61,9 @@ def units(missed: list[Float64Array], rows: int, window: int) -> Float64Array:
     between = np.mean([stretch.mean(0) ** 2 for stretch in missed], axis=0)
     total = between + within + 1e-9
     share = np.maximum(between - within * min(1.0, window / length), 0) / total
-    freedom = 1 / (share**2 / number + (1 - share) ** 2 / max(rows * (1 - START) / window, 2))
-    doubt = special.stdtrit(np.maximum(freedom, 2), 1 - DOUBT) / special.ndtri(1 - DOUBT)
+    judged = rows * (1 - START) if freedom is None else rows
+    known = 1 / (share**2 / (freedom or number) + (1 - share) ** 2 / max(judged / window, 2))
+    doubt = special.stdtrit(np.maximum(known, 2), 1 - DOUBT) / special.ndtri(1 - DOUBT)
     size = np.abs(np.concatenate(missed))
     often, largest = np.quantile(size, USUAL, axis=0) / SELDOM, size.max(0) / LARGEST
     found: Float64Array = np.maximum.reduce([np.sqrt(total) * doubt, often, largest, np.full(len(total), LEAST_UNIT)])
@@ -89,6 +94,8 @@ class Rehearsal:
         how often worlds did on average.  spread: what that number differs by from world to world.
     wandering: columns whose level moves on: stretches far apart in time differ more than neighbours do.
     unforeseen: by how much more the reference was off than worlds are, on average over channels, as a logarithm.
+    recordings: of the reference, each judged by all others; None if rows were judged by those before them.
+    recordings_to_halve: how many there should be for half the interval; None if no number would do, or there are none.
     """
 
     rows: int
@@ -98,19 +105,25 @@ class Rehearsal:
     spread: float
     wandering: tuple[str, ...]
     unforeseen: float
+    recordings: int | None = None
+    recordings_to_halve: int | None = None
 
     def __str__(self) -> str:
         chance = f"{few(self.expected)} (give or take {few(self.spread)}) were expected"
         rang = {1: "once", 2: "twice"}.get(self.passed, f"{self.passed:,} times")
+        on = f"its last {self.rows:,} rows, each judged by those before it"
+        if self.recordings is not None:
+            on = f"{self.rows:,} rows of {self.recordings:,} recordings, each judged by the others"
         return (
-            f"rehearsed on its last {self.rows:,} rows, each judged by those before it: at a level for once in "
+            f"rehearsed on {on}: at a level for once in "
             f"{self.once_in:.0f} rows it would have rung {rang} where {chance}, {self.agreement}"
         )
 
     @property
     def in_short(self) -> str:
         """The same for those in a hurry."""
-        rang = f"rehearsed: {counted(self.passed, 'alarm')} where {few(self.expected)} were expected"
+        on = "" if self.recordings is None else f" on {self.recordings:,} recordings"
+        rang = f"rehearsed{on}: {counted(self.passed, 'alarm')} where {few(self.expected)} were expected"
         return f"{rang}; {self._names} {self._go} on" if self.wandering else rang
 
     @property
@@ -126,6 +139,8 @@ class Rehearsal:
         more = math.expm1(self.unforeseen)
         if more < WORTH_TELLING:
             return ""
+        if self.recordings is not None:
+            return f"recordings differed from the others by {more:.0%} more than simulation and chance explain"
         return (
             f"rows differed from those before them by {more:.0%} more than simulation and chance explain, and the "
             "threshold is higher for that"
@@ -160,17 +175,33 @@ class Heard:
     """Channels of a reference, or of a world's, and what they were off by in rehearsal.
 
     centre: their means.  missed: of all rows that were rehearsed.  logarithms: of the units in which that is told.
+    lengths: of recordings, if these were.
     """
 
     centre: Float64Array
     missed: Float64Array
     logarithms: Float64Array
+    lengths: Int64Array | None = None
 
     @classmethod
     def of(cls, channels: Float64Array, window: int) -> Heard:
         """From rows of channels in time."""
         missed = misses(channels)
         return cls(channels.mean(0), np.concatenate(missed), np.log(units(missed, len(channels), window)))
+
+    @classmethod
+    def of_recordings(cls, channels: list[Float64Array], window: int) -> Heard:
+        """From rows of channels of recordings, each judged by the mean of all others."""
+        total, count = np.sum([own.sum(0) for own in channels], axis=0), sum(map(len, channels))
+        missed = [own - (total - own.sum(0)) / (count - len(own)) for own in channels]
+        found = units(missed, count, window, freedom=len(channels) - 1)
+        return cls(total / count, np.concatenate(missed), np.log(found), np.array([len(own) for own in missed]))
+
+    def passed_by(self, share: float, score: Float64Array) -> float:
+        """The level that is passed in so many of the recordings, by how loud each row was."""
+        assert self.lengths is not None
+        loudest = np.maximum.reduceat(score, np.cumsum(self.lengths) - self.lengths)
+        return float(np.quantile(loudest, 1 - share))
 
     def score(self, logarithms: Float64Array) -> Float64Array:
         """How loud each rehearsed row was, in these units."""
@@ -236,21 +267,37 @@ class Evidence:
 
     @classmethod
     def of(
-        cls, own: Heard, unit: Float64Array, worlds: Sequence[Heard], units: Sequence[Float64Array], apart: int
+        cls,
+        own: Heard,
+        unit: Float64Array,
+        worlds: Sequence[Heard],
+        units: Sequence[Float64Array],
+        apart: int,
+        share: float | None = None,
     ) -> Evidence:
-        """From what was heard of the reference and of worlds, and the logarithms of their units."""
+        """From what was heard of the reference and of worlds, and the logarithms of their units.
+
+        share: of recordings, how many are to ring; None where rows were judged by those before them. The next recording
+        is no further from these than they are from each other: the level that so many of them passed says how high it
+        should be, be that higher than in worlds or lower, and what is unforeseen is in the units.
+        """
         pool, rows = Pool.of(np.array([world.logarithms for world in worlds])), len(own.missed)
         scores = [world.score(logarithms) for world, logarithms in zip(worlds, units, strict=True)]
         score = own.score(unit)
         few = max(2, rows // JUDGED)
-        levels = np.log([max(level_passed(each, few, apart), LEAST_LEVEL) for each in scores])
-        tail = np.log(max(level_passed(score, few, apart), LEAST_LEVEL)) - levels.mean()
+
+        def level_of(heard: Heard, loud: Float64Array) -> float:
+            level = level_passed(loud, few, apart) if share is None else heard.passed_by(share, loud)
+            return math.log(max(level, LEAST_LEVEL))
+
+        levels = np.array([level_of(*each) for each in zip(worlds, scores, strict=True)])
+        tail = level_of(own, score) - levels.mean()
         noise = levels.std()
-        weight = AGREEMENT**2 / (AGREEMENT**2 + noise**2)
+        known = AGREEMENT**2 / (AGREEMENT**2 + noise**2)
         beyond = np.array([pool.unforeseen(world.logarithms) for world in worlds])
         unforeseen = max(pool.unforeseen(own.logarithms) - beyond.mean() - beyond.std(), 0.0)
         # The worlds' tails differ from each other: the positive part of a difference is not 0 on average.
-        raised = weight * (max(tail, 0.0) - POSITIVE * noise) + EVIDENCE * unforeseen
+        raised = known * (max(tail, 0.0) - POSITIVE * noise) + EVIDENCE * unforeseen if share is None else known * tail
         often = float(np.median([level_passed(each, max(1, rows // ONCE_IN), apart) for each in scores]))
         passed = np.array([clusters(each > often, apart) for each in scores])
         told = Rehearsal(

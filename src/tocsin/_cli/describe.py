@@ -187,4 +187,5 @@ def alarm_facts(outcome: Outcome) -> dict[str, object]:
         "threshold": outcome.threshold,
         "rarity": finite(outcome.rarity),
         "channel": channel_facts(outcome.channel),
+        **({"learning": True} if outcome.learning else {}),
     }

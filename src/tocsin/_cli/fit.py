@@ -70,6 +70,11 @@ Groups = typer.Option(
     help="A column with the name or number of the recording, session or machine that a row is from: blocks never cross "
     "from one to the next. It is not watched itself.",
 )
+Baseline = typer.Option(
+    metavar="N",
+    help="Rows from which the level and spread of a stream are learnt, before it is watched relative to them: for "
+    "machines, patients or days that each have a level of their own. Needs --groups, to learn what they differ by.",
+)
 Kinds = typer.Option(
     metavar="COLUMN=KIND,...",
     help="Kinds of columns that are not what they seem: number, category, time (of day and week), elapsed (a time as a "
@@ -118,6 +123,7 @@ def command(
     kinds: Annotated[str | None, Kinds] = None,
     groups: Annotated[str | None, Groups] = None,
     given: Annotated[str | None, Given] = None,
+    baseline: Annotated[int | None, Baseline] = None,
     guarantee: Annotated[float | None, Guarantee] = None,
     interval: Annotated[bool, Interval] = True,
     start: Annotated[Start, Begin] = "warm",
@@ -147,6 +153,7 @@ def command(
       tocsin fit reference.csv -o machine.tocsin --ert 5000 --columns flow,pressure
       tocsin fit runs.csv -o machine.tocsin --ert 1e6 --groups run --guarantee 0.9
       tocsin fit shop.csv -o shop.tocsin --ert 5000 --given hour,customer
+      tocsin fit pumps.csv -o pump.tocsin --ert 5000 --groups pump --baseline 50
       tocsin fit reference.csv -o machine.tocsin --ert 5000 --error 0.005 --cluster tcp://host:8786
     """
     began = time.perf_counter()
@@ -168,6 +175,7 @@ def command(
         start=start,
         error=_precision(error),
         paths=paths,
+        baseline=baseline,
         seed=seed,
         backend=backend,
         device=device,

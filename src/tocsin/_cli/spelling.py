@@ -14,6 +14,7 @@ FLAGS = {
     "Landmarks.count": "--landmarks",
     "approximation": "--landmarks",
     "backend": "--backend",
+    "baseline": "--baseline",
     "cluster": "--cluster",
     "columns": "--columns",
     "data": "--data",

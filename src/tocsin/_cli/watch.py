@@ -25,6 +25,7 @@ from tocsin._cli.rows import Rows
 from tocsin._cli.stopping import Stopper, stopper
 from tocsin._cli.telling import Report
 from tocsin._common.errors import InputError, TocsinError
+from tocsin._common.wording import counted
 from tocsin._detector.detector import Detector
 from tocsin._explain.beside import Beside
 from tocsin._explain.context_words import unseen_told
@@ -218,6 +219,11 @@ def command(
         if report.before:
             report.tell(
                 f"tocsin: {source} was watched up to observation {report.before:,}; what comes after is watched now."
+            )
+        if left := detector.learning:
+            report.tell(
+                f"tocsin: the level of {source} is learnt from its next {counted(left, 'observation')}; until then it "
+                "is compared with all recordings of the reference together."
             )
         blocks = rows.blocks(detector, file, common.names(columns), kept_columns)
         try:

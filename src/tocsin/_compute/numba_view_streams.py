@@ -33,6 +33,7 @@ def view_watch(
     scale: Float32Array,
     clock: Int64Array,
     loud: Float64Array,
+    usual: Float64Array,
     columns: Float64Array,
     chosen: Int64Array,
     axes: Float64Array,
@@ -53,7 +54,7 @@ def view_watch(
     for k in range(begin, end):
         s = streams[k]
         for t in range(first[k], last[k]):
-            _tell(points, t, columns, chosen, axes, pace[0], own, row)
+            _tell(points, t, columns, chosen, axes, usual, min(s, usual.shape[0] - 1), pace[0], own, row)
             _keep(rows, rests, s, position[s], row)
             _enter(rows, rests, sums, s, position[s], lags, windows, base, gap, pace[2], latest, seen)
             position[s] += 1
@@ -73,6 +74,8 @@ def _tell(
     columns: Float64Array,
     chosen: Int64Array,
     axes: Float64Array,
+    usual: Float64Array,
+    s: int,
     soft: float,
     own: Float64Array,
     row: Float64Array,
@@ -91,6 +94,7 @@ def _tell(
             for k in range(d):
                 row[k] += own[j] * axes[j, k]
     for j in range(d):
+        row[j] = (row[j] - usual[s, 0, j]) / usual[s, 1, j]
         size = abs(row[j]) / soft
         size = min(soft * np.log(size + np.sqrt(size * size + 1)), FARTHEST)
         row[j] = np.rint((size if row[j] >= 0 else -size) * QUANTA)
@@ -239,7 +243,7 @@ def _follow(
     """Whether a row rings; running scales follow."""
     count, d, level = scale.shape[1], peaks.size, pace[3]
     remembered, attack, most = pace[4], pace[5], pace[6]
-    raised = 1 + pace[7] * np.exp(-clock[s, 1] / pace[8])
+    raised = 1 + pace[7] * np.exp(-max(clock[s, 1], 0) / pace[8])
     if clock[s, 1] >= widest - 1:
         for c in range(count):
             square, old = min(heard[1, c] * heard[1, c], most), np.float64(scale[s, c])

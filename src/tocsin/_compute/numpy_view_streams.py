@@ -39,6 +39,7 @@ def view_watch(
     scale: Float32Array,
     clock: Int64Array,
     loud: Float64Array,
+    usual: Float64Array,
     columns: Float64Array,
     chosen: Int64Array,
     axes: Float64Array,
@@ -57,8 +58,10 @@ def view_watch(
     begin to end; with `halt`, no further than the one that rings, after which last[k] is.
 
     rows, rests (streams, places, d), sums, position (rows that have come), scale, clock, loud: what is kept of streams.
-    clock: rows that stay silent (less than 0 where a stream begins), and rows of the stream so far.
+    clock: rows that stay silent (less than 0 where a stream begins), and rows of the stream so far; less than 0 while
+        it has so many to come from which its own level is learnt.
     loud: how loud channels were at the latest alarm.
+    usual: (streams, 2, d) levels and spreads of a stream's own, in units of the columns' spreads; (1, 2, d) for all.
     columns: (2, m) centres and spreads of the chosen ones.  axes: (m, d), or none.
     lags: (4, d) constant and coefficients of what foresees a row.  base, gap: of the moving baseline.
     units: (2, channels) what sums are multiplied with, and what then is taken away.  shares: (4, d) what the sums of
@@ -73,7 +76,7 @@ def view_watch(
     for k in range(begin, end):
         s = int(streams[k])
         for t in range(int(first[k]), int(last[k])):
-            row = _told(points[t], columns, chosen, axes, soft)
+            row = _told(points[t], columns, chosen, axes, usual[min(s, len(usual) - 1)], soft)
             coarse = np.floor((row + COARSE / 2) / COARSE)
             rows[s, position[s] % rows.shape[1]] = coarse
             rests[s, position[s] % rests.shape[1]] = row - COARSE * coarse
@@ -81,7 +84,7 @@ def view_watch(
             latest, baselines = _latest(rows[s], rests[s], int(position[s]), base, gap, 2 * widest)
             seen = _seen(latest, lags, most)
             sums[s] = _sums(seen, baselines, windows)
-            raised = 1 + early * np.exp(-clock[s, 1] / fade)
+            raised = 1 + early * np.exp(-max(clock[s, 1], 0) / fade)
             if clock[s, 1] >= widest - 1:
                 heard = np.minimum(off(sums[s], latest, 1, windows, base, units, shares, floor) ** 2, largest)
                 old = scale[s].astype(np.float64)
@@ -132,14 +135,21 @@ def view_sums(
 
 
 def _told(
-    point: Float64Array, columns: Float64Array, chosen: Int64Array, axes: Float64Array, soft: float
+    point: Float64Array,
+    columns: Float64Array,
+    chosen: Int64Array,
+    axes: Float64Array,
+    usual: Float64Array,
+    soft: float,
 ) -> Float64Array:
     """A point as a row of whole numbers."""
     with np.errstate(over="ignore"):
         own = np.clip((point[chosen] - columns[0]) / columns[1], -LARGEST, LARGEST)
     along = own if not axes.size else (own[:, None] * axes).sum(0)
-    size = np.abs(along) / soft
-    closer = np.minimum(soft * np.log(size + np.sqrt(size * size + 1)), FARTHEST)
+    with np.errstate(over="ignore"):
+        along = (along - usual[0]) / usual[1]
+        size = np.abs(along) / soft
+        closer = np.minimum(soft * np.log(size + np.sqrt(size * size + 1)), FARTHEST)
     told: Float64Array = np.rint(np.copysign(closer, along) * QUANTA)
     return told
 

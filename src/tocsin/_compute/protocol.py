@@ -387,6 +387,7 @@ class Hot(Protocol):
         scale: Float32Array,
         clock: Int64Array,
         loud: Float64Array,
+        usual: Float64Array,
         columns: Float64Array,
         chosen: Int64Array,
         axes: Float64Array,

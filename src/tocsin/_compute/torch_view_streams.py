@@ -23,6 +23,7 @@ def view_watch(
     scale: Float32Array,
     clock: Int64Array,
     loud: Float64Array,
+    usual: Float64Array,
     columns: Float64Array,
     chosen: Int64Array,
     axes: Float64Array,
@@ -43,6 +44,6 @@ def view_watch(
 
         watch = triton_view_streams.view_watch
     watch(
-        points, streams, first, last, begin, end, halt, rows, rests, sums, position, scale, clock, loud, columns,
-        chosen, axes, lags, windows, base, gap, units, shares, pace, best, which, out,
+        points, streams, first, last, begin, end, halt, rows, rests, sums, position, scale, clock, loud, usual,
+        columns, chosen, axes, lags, windows, base, gap, units, shares, pace, best, which, out,
     )  # fmt: skip

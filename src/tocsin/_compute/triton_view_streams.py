@@ -251,10 +251,11 @@ def _watch(
 
 def view_watch(
     points: Tensor, streams: Tensor, first: Tensor, last: Tensor, begin: int, end: int, halt: bool, rows: Tensor,
-    rests: Tensor, sums: Tensor, position: Tensor, scale: Tensor, clock: Tensor, loud: Tensor, columns: Tensor,
-    chosen: Tensor, axes: Tensor, lags: Tensor, windows: Tensor, base: int, gap: int, units: Tensor, shares: Tensor,
-    pace: Tensor, best: Tensor, which: Tensor, out: Tensor,
+    rests: Tensor, sums: Tensor, position: Tensor, scale: Tensor, clock: Tensor, loud: Tensor, usual: Tensor,
+    columns: Tensor, chosen: Tensor, axes: Tensor, lags: Tensor, windows: Tensor, base: int, gap: int, units: Tensor,
+    shares: Tensor, pace: Tensor, best: Tensor, which: Tensor, out: Tensor,
 ) -> None:  # fmt: skip
+    # Streams with levels of their own (`usual`) are stepped on the host: see `ViewsBank`.
     n, d, points = len(windows), lags.shape[1], points.contiguous()
     with torch.cuda.device_of(points):  # Triton launches on the current one
         _watch[(end - begin,)](

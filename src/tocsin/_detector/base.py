@@ -14,7 +14,7 @@ import numpy as np
 
 from tocsin import _compute as compute
 from tocsin._calibration.result import Calibration, Thresholds, sealed
-from tocsin._common.errors import InputError, NotFittedError
+from tocsin._common.errors import InputError, NotFittedError, Option
 from tocsin._common.wording import counted
 from tocsin._compute.arrays import BoolArray, Float64Array, read_only
 from tocsin._data import validation
@@ -69,10 +69,10 @@ class DetectorBase(Generic[C]):
 
     # Runs
 
-    def _begin(self, fitted: Fitted[C], before: Run | None) -> Run:
-        """The run after another, or the first."""
+    def _begin(self, fitted: Fitted[C], before: Run | None, *, anew: bool = False) -> Run:
+        """The run after another, or the first. anew: forget what was heard before it, if runs go on with that."""
         number = 0 if before is None else before.number + 1
-        if before is not None and fitted.live.goes_on:
+        if before is not None and fitted.live.goes_on and not anew:
             windows = fitted.live.renew(before.windows)
         else:
             windows = fitted.live.begin(number)
@@ -171,6 +171,12 @@ class DetectorBase(Generic[C]):
         return self._current.unseen
 
     @property
+    def learning(self) -> int:
+        """Observations from which the stream's own level is still to be learnt (`baseline`); 0 once it is known."""
+        fitted, run = now(self)
+        return fitted.live.learns(run.windows)
+
+    @property
     def alarm(self) -> Outcome | None:
         """This run's first alarm; None while it is quiet."""
         return self._current.alarm
@@ -246,6 +252,19 @@ class DetectorBase(Generic[C]):
     def _restore(self, parts: list[Parts], windows: tuple[int, ...], functions: compute.Functions) -> LiveFamily:
         """The live statistics that `parts` describes."""
         raise NotImplementedError
+
+
+def must_have_baselines(fitted: Fitted[C]) -> None:
+    """Refuse to begin a new recording where streams have no level of their own."""
+    if not fitted.live.has_baselines:
+        raise InputError(
+            Option("baseline", True),
+            ": this detector was fitted without ",
+            Option("baseline"),
+            ", so that no stream has a level of its own to be learnt anew. Call reset() without it, or fit with ",
+            Option("baseline", 50),
+            ".",
+        )
 
 
 def promised(limits: Thresholds, outcomes: Outcomes) -> BoolArray:

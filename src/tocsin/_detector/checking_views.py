@@ -25,6 +25,9 @@ MANY, LITTLE = 1e30, 1e-30
 SCALE = 1e290
 """What running scales can come to, with all that, where a stream begins."""
 
+LOGARITHM, LEVELS, NARROWEST = 200.0, 1e100, 1e-100
+"""Of spreads of streams of their own; their levels and spreads, at most; and their spreads, at least."""
+
 LATEST = 2**62
 """Rows that a stream may have had."""
 
@@ -65,8 +68,25 @@ def views_parts(value: Any, at: str, sizes: Sizes) -> None:
             "scale": Array("f8", (channels,), 1.0, SCALE),
             "columns": Many(text),
             "owners": Array("i8", (sizes.columns,), 0),
-        }
+            "baseline": Whole(sizes.widest + 1, sizes.points),
+            "own": Record(
+                {
+                    "share": Array("f8", (width,), 0.0, 1.0),
+                    "typical": Array("f8", (width,), -LOGARITHM, LOGARITHM),
+                    "middle": Array("f8", (channels,), -MANY, MANY),
+                    "unit": Array("f8", (channels,), LITTLE, MANY),
+                    "scale": Array("f8", (channels,), 1.0, SCALE),
+                }
+            ),
+        },
+        frozenset({"baseline", "own"}),
     )(value, at)
+    must(
+        ("own" in value) == ("baseline" in value),
+        at,
+        sorted(value),
+        "given a baseline and what is learnt of it, or none",
+    )
     must(value["base"] + value["gap"] > LAGS, f"{at}.base", value["base"], "as many rows as foresee the next")
 
 
@@ -87,13 +107,16 @@ def views_state(live: ViewsLive, sizes: Sizes) -> Rule:
 def views_streams(live: ViewsLive, sizes: Sizes, streams: int) -> Rule:
     """Of so many streams."""
     places, width, channels = Places.of(live.model.spans), live.model.width, len(live.unit)
+    own = live.model.spans.own
+    levels: dict[str, Rule] = {"own": Array("f8", (streams, 2, width), -LEVELS, LEVELS)} if own else {}
     arrays = Record(
-        {
+        levels
+        | {
             "rows": Array("i2", (streams, places.coarse, width), -COARSEST, COARSEST),
             "rests": Array("i1", (streams, places.whole, width)),
             "position": Array("i8", (streams,), places.coarse, LATEST),
             "scale": Array("f4", (streams, channels), 1.0, LOUDEST),
-            "clock": Array("i8", (streams, 2), -sizes.widest, LATEST),
+            "clock": Array("i8", (streams, 2), -max(sizes.widest, own), LATEST),
             "loud": Array("f8", (streams, channels), 0.0, LOUDEST),
         }
     )
@@ -103,8 +126,13 @@ def views_streams(live: ViewsLive, sizes: Sizes, streams: int) -> Rule:
         for name, part in value.items():
             must(part.flags.c_contiguous, f"{at}.{name}", "in columns", "in rows")
         clock = value["clock"]
-        right = bool((clock[:, 0] <= sizes.widest).all() and (clock[:, 1] >= 0).all())
+        right = bool((np.abs(clock[:, 0]) <= sizes.widest).all() and (clock[:, 1] >= -own).all())
         must(right, f"{at}.clock", clock, f"at most {sizes.widest} silent rows, and those so far")
+        if own:
+            spread, young = value["own"][:, 1], clock[:, 1] < 0
+            must(bool((spread >= NARROWEST).all()), f"{at}.own", spread.min(), "spreads of some size")
+            new = (value["own"][young] == live.ear.usual).all()
+            must(bool(new), f"{at}.own", value["own"][young], "none, while baselines are not whole")
 
     return rule
 

@@ -144,6 +144,7 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "rarity": Number(0.0, nan=True, infinite=True),
         "channel": Maybe(Of((Channel,))),
         "unseen": truth,
+        "learning": truth,
     },
     Power: {
         "changes": Many(Of((SimulatedChange,))),
@@ -151,7 +152,7 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "horizon": Whole(),
         "trials": Whole(),
         "chance": SHARE,
-        "rows": Choice(("stretches", "draws")),
+        "rows": Choice(("stretches", "recordings", "draws")),
         "columns": Whole(),
         "tried": Many(text, distinct=True),
         "not_simulated": Many(text),
@@ -171,6 +172,8 @@ FIELDS: dict[type[Any], Mapping[str, Rule]] = {
         "spread": Number(0.0),
         "wandering": Many(text, distinct=True),
         "unforeseen": Number(0.0),
+        "recordings": Maybe(Whole(1)),
+        "recordings_to_halve": Maybe(Whole(1)),
     },
     Remedy: {
         "kind": Choice(get_args(KindOfChange)),

@@ -25,10 +25,17 @@ from tocsin._data.intake import Represented
 from tocsin._data.representations import restore
 from tocsin._data.tables import Kind
 from tocsin._detector import storage
-from tocsin._detector.base import DetectorBase, now, options_rule, taken_in
+from tocsin._detector.base import DetectorBase, must_have_baselines, now, options_rule, taken_in
 from tocsin._detector.checking import parts_rule
 from tocsin._detector.fitting import Fit
-from tocsin._detector.options import Given, learned_from, options_given, statistics_given, windows_for
+from tocsin._detector.options import (
+    Given,
+    baseline_given,
+    learned_from,
+    options_given,
+    statistics_given,
+    windows_for,
+)
 from tocsin._detector.schema import Many, Of, Rule, text
 from tocsin._detector.sizes import Sizes
 from tocsin._detector.starting import places_of, warm_run
@@ -80,13 +87,14 @@ class Watcher(DetectorBase[C]):
             point = fitted.intake.one(x)
             if run.alarm is not None and fitted.resets:
                 run = self._begin(fitted, run)
-            elif not fitted.live.at_once:
+            elif not fitted.live.at_once or fitted.live.learns(run.windows):
                 run = run.copy()  # a user's function may fail, or Ctrl-C come, and the run must not have moved then
             else:
                 return advance_in_place(fitted, run, point)
+            learning = fitted.live.learns(run.windows) > 0
             values = entered(fitted, run, fitted.live.observe(point, None), 0, 1)
             news = None if fitted.ear is None else listened(fitted.ear, run, point)
-            outcome = judged(fitted, compute.on_host(values), run.number, run.time + 1, news)
+            outcome = judged(fitted, compute.on_host(values), run.number, run.time + 1, news, learning=learning)
             run.remember(point)
             settle(run, outcome, news)
             self._run = run
@@ -148,13 +156,23 @@ class Watcher(DetectorBase[C]):
             run = self._begin(fitted, run)
         return advance_until_alarm(fitted, run, points)
 
-    def reset(self) -> None:
+    def reset(self, *, baseline: bool = False) -> None:
         """Start a new run: forget recent observations and start the clock anew.
 
-        `Views` remember what they have heard, and are silent until their windows hold observations of the new run.
+        `Views` remember what they have heard, and are silent until their windows hold observations of the new run. A
+        stream with a level of its own keeps it.
+
+        Parameters
+        ----------
+        baseline
+            Whether a new recording begins, such as after the machine was changed for another: all that was heard is
+            forgotten, and its baseline is taken from the next observations. For detectors with a `baseline`.
         """
         with self._held:
-            begun = self._begin(self._ready(), self._run)
+            fitted = self._ready()
+            if baseline:
+                must_have_baselines(fitted)
+            begun = self._begin(fitted, self._run, anew=baseline)
             if self._run.beside is not None:
                 begun = begun.after(self._run, self._run.beside[:0], 0)
             self._run = begun
@@ -227,6 +245,11 @@ class Detector(Watcher[Calibration]):
     paths
         Number of null streams to simulate, instead of as many as `error` asks for; of `Views`, of references to
         simulate with a stream each, of which they need few.
+    baseline
+        Rows from which a stream's own level and spread are learnt before it is watched relative to these: for machines,
+        patients or days that each have a level of their own. `fit` then needs `groups`, the recording of each row: what
+        recordings differ by is learnt from them, and the promise is for a further one. A run of the detector takes the
+        baseline first (`outcome.learning`), in which it is compared with all recordings together. With `Views` alone.
     seed
         Whole number for reproducible thresholds; None for a fresh one, kept in `seed_`.
     backend
@@ -273,6 +296,7 @@ class Detector(Watcher[Calibration]):
         reset_on_alarm: bool = True,
         error: Precision = "auto",
         paths: int | None = None,
+        baseline: int | None = None,
         seed: int | None = None,
         backend: compute.Backend = "auto",
         device: str | None = None,
@@ -293,6 +317,7 @@ class Detector(Watcher[Calibration]):
         self.reset_on_alarm = reset_on_alarm
         self.error = error
         self.paths = paths
+        self.baseline = baseline
         self.seed = seed
         self.backend = backend
         self.device = device
@@ -358,6 +383,7 @@ class Detector(Watcher[Calibration]):
                 functions=functions,
                 workers=validation.positive_integer("workers", workers),
                 cluster=executor,
+                baseline=baseline_given(self.baseline),
             )
             fitted = fit.run(learned, progress)
         self._watching = [Views()] if fitted.live.goes_on else statistics
@@ -491,9 +517,9 @@ class Detector(Watcher[Calibration]):
 
         return report(self, stream, Path(path), title, progress, keep)
 
-    def _begin(self, fitted: Fitted[Calibration], before: Run | None) -> Run:
+    def _begin(self, fitted: Fitted[Calibration], before: Run | None, *, anew: bool = False) -> Run:
         if fitted.start == "cold":
-            return super()._begin(fitted, before)
+            return super()._begin(fitted, before, anew=anew)
         return warm_run(fitted, 0 if before is None else before.number + 1)
 
     # Files

@@ -26,6 +26,7 @@ from tocsin._compute.arrays import Int64Array
 from tocsin._data import validation
 from tocsin._data.intake import Intake, Learned, Rows, Tabular
 from tocsin._detector import rehearsing
+from tocsin._detector.baselined import BaselinedFit, windows_with
 from tocsin._detector.choices import broken_promise, chosen_blocks, chosen_views, no_blocks, why_views
 from tocsin._detector.options import tell_left_out
 from tocsin._execution.progress import Progress, progress_bar
@@ -93,11 +94,14 @@ class Fit:
     functions: Functions
     workers: int | None
     cluster: Executor | None
+    baseline: int | None = None
 
     def run(self, learned: Learned, progress: bool | None) -> Fitted[Calibration]:
         """Fit to reference points in groups."""
         everything, groups, tensor = learned.points, learned.edges, learned.tensor
-        if self._is_views:
+        if self.baseline is not None:
+            self._must_be_recordings(groups)
+        if self._is_views or self.baseline is not None:
             return self._rehearsed(learned, None, progress)
         with progress_bar("comparing reference points", progress) as report:
             reference = self._split(everything, groups, tensor)
@@ -144,6 +148,23 @@ class Fit:
             hears=fit._hears(learned.intake, p_value, calibration),
         )  # fmt: skip
 
+    def _must_be_recordings(self, groups: Int64Array) -> None:
+        """What baselines do not go with."""
+        named = Option("baseline", self.baseline)
+        others = self.sampler != "auto" or self.mode != "steady"
+        if not (self.default_statistic or self._is_views) or others:
+            raise InputError(
+                named, " is of columns that are heard one by one, in order: of ", Option("statistic", Code("Views()")),
+                " alone, which it takes by itself. Leave out what else was chosen: ", Option("statistic", ...), ", ",
+                Option("sampler", ...), ", ", Option("mode", ...), "; or leave ", Option("baseline"), " out.",
+            )  # fmt: skip
+        if len(groups) < 3:
+            raise InputError(
+                named, " asks what recordings differ by, and the reference is one recording. Name the recording of "
+                "each row, such as the machine, the patient or the day, by ", Option("groups", ...), "; or leave ",
+                Option("baseline"), " out.",
+            )  # fmt: skip
+
     def _hears(self, intake: Intake, p_value: float | None, calibration: Calibration) -> bool:
         """Whether rows are independent for all that is known, so that chance tells what their reference lacks."""
         independent = calibration.block == 1 and (p_value is None or p_value > SIGNIFICANT)
@@ -165,10 +186,13 @@ class Fit:
     def _rehearsed(self, learned: Learned, p_value: float | None, progress: bool | None) -> Fitted[Calibration]:
         count = len(learned.points)
         windows = rehearsing.default_windows(count, self.ert) if self.default_windows else self.windows
-        fit = rehearsing.RehearsedFit(
+        if self.baseline is not None:
+            windows = windows_with(self.baseline, windows, chosen=not self.default_windows)
+        given = (
             self.ert, windows, self.resets, self.guarantee, self.interval, self.paths, self.seed, self.functions,
             self._workers,
         )  # fmt: skip
+        fit = rehearsing.RehearsedFit(*given) if self.baseline is None else BaselinedFit(*given, self.baseline)
         return fit.run(learned, p_value, progress)
 
     def _executors(self, prepared: PreparedFamily) -> tuple[Executor, Executor]:

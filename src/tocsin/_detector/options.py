@@ -22,6 +22,8 @@ Given = Sequence[str | int] | Literal["auto"] | None
 """Columns of the context."""
 
 BY_ITSELF = "auto"
+FEWEST_BASELINE = 10
+"""Rows from which a stream's own level can be learnt."""
 
 
 def statistics_given(statistic: object) -> list[Statistic]:
@@ -55,6 +57,7 @@ def options_given(options: Mapping[str, Any]) -> None:
     validation.guarantee(options["guarantee"], interval=options["interval"])
     validation.precision(options["error"])
     validation.positive_integer("paths", options["paths"])
+    baseline_given(options["baseline"])
     validation.fraction("preprocess_share", options["preprocess_share"], 0.05, 0.95)
     ignored_by(options["kinds"])
     for name, kind in (options["kinds"] or {}).items():
@@ -65,6 +68,17 @@ def options_given(options: Mapping[str, Any]) -> None:
         raise InputError(Option("given", given), " must be names of columns, in a list.")
     if options["device"] is not None and not isinstance(options["device"], str):
         raise InputError(Option("device", options["device"]), " must be the name of a device.")
+
+
+def baseline_given(baseline: object) -> int | None:
+    """Rows from which the level of a stream is learnt; None if it has none of its own."""
+    rows = validation.positive_integer("baseline", baseline)
+    if rows is not None and rows < FEWEST_BASELINE:
+        raise InputError(
+            Option("baseline", rows),
+            f" is too short: a level and a spread are learnt from at least {FEWEST_BASELINE} rows, better 50.",
+        )
+    return rows
 
 
 def learned_from(

@@ -95,7 +95,7 @@ class RehearsedFit:
         pool = Pool.of(np.array([world.heard.logarithms for world in worlds]))
         unit, units = pool.shrunk(own.logarithms), [pool.shrunk(world.heard.logarithms) for world in worlds]
         evidence = Evidence.of(own, unit, [world.heard for world in worlds], units, widest)
-        streams = [_squares(w.channels, w.heard.centre, np.exp(u)) for w, u in zip(worlds, units, strict=True)]
+        streams = [squares_of(w.channels, w.heard.centre, np.exp(u)) for w, u in zip(worlds, units, strict=True)]
         unlike = np.array([world.unlike for world in worlds])
         moved = wandering(rows, unlike, like.memory, generator(self.seed, Purpose.WANDERING))
         del worlds
@@ -188,9 +188,9 @@ class RehearsedFit:
         last: Float64Array,
     ) -> ViewsLive:
         """At the end of the reference; last: channels of its last rows."""
-        pace, functions = Pace(following.memory, ATTACK, CAP, found.early, FADE * following.memory), following.compute
+        pace, functions = pace_of(found, following), following.compute
         scale = found.scale.copy()
-        squares = _squares(last.astype(np.float32), own.centre, unit)
+        squares = squares_of(last.astype(np.float32), own.centre, unit)
         functions.view_follow(
             squares, len(last), scale, level, pace.memory, pace.attack, pace.cap, following.silent, pace.early,
             pace.fade,
@@ -203,7 +203,12 @@ class RehearsedFit:
         return with_news(live, learned.points, learned.intake.told_by_moving, self.ert)
 
 
-def _squares(channels: Float32Array, centre: Float64Array, unit: Float64Array) -> Float32Array:
+def pace_of(found: Found, following: Following) -> Pace:
+    """How running scales follow, where they were found to."""
+    return Pace(following.memory, ATTACK, CAP, found.early, FADE * following.memory)
+
+
+def squares_of(channels: Float32Array, centre: Float64Array, unit: Float64Array) -> Float32Array:
     """Of how far channels (rows, channels) are off, in their units."""
     found = channels - centre.astype(np.float32)
     found /= unit.astype(np.float32)

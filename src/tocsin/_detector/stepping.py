@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,6 +48,17 @@ def entered(fitted: Fitted[C], run: Run, observed: list[Any], start: int, stop: 
     return values
 
 
+def learnt_from(fitted: Fitted[C], run: Run, count: int) -> BoolArray | None:
+    """Of the next observations, so many, from which the stream's own level is learnt; None if from none."""
+    left = fitted.live.learns(run.windows)
+    return np.arange(count) < left if left else None
+
+
+def with_learning(outcomes: Outcomes, learning: BoolArray | None) -> Outcomes:
+    """The same outcomes, some of them of observations from which a level is learnt."""
+    return outcomes if learning is None else replace(outcomes, learns=learning)
+
+
 def listened(ear: Ear, run: Run, points: Points) -> News:
     """News of these points; the run stays as it is."""
     heard = ear.begun() if run.heard is None else run.heard.copy()
@@ -56,9 +68,10 @@ def listened(ear: Ear, run: Run, points: Points) -> News:
 def advance(fitted: Fitted[C], run: Run, points: Points, observed: list[object], start: int, stop: int) -> Outcomes:
     """Let points start..stop, which were observed, enter the windows of a run, and test each."""
     count = stop - start
+    learning = learnt_from(fitted, run, count)
     values = entered(fitted, run, observed, start, stop) if count else np.empty((0, len(fitted.live.channels)))
     time = np.arange(run.time + 1, run.time + 1 + count)
-    outcomes = fitted.rule(values, ALONE, np.array([run.number]), time)
+    outcomes = with_learning(fitted.rule(values, ALONE, np.array([run.number]), time), learning)
     if fitted.ear is not None and count:
         run.heard, found = listened(fitted.ear, run, points[start:stop])
         outcomes = fitted.ear.told(outcomes, found)
@@ -104,9 +117,11 @@ def _lacked(fitted: Fitted[C], run: Run, left: list[Parts], time: int) -> tuple[
     return None, run.due * fitted.live.share(np.array([time]))
 
 
-def judged(fitted: Fitted[C], values: Float64Array, run: int, time: int, news: News | None) -> Outcome:
-    """The outcome of an observation, from its channels and what it rings besides."""
-    outcome = fitted.rule.one(values, run, time)
+def judged(
+    fitted: Fitted[C], values: Float64Array, run: int, time: int, news: News | None, *, learning: bool = False
+) -> Outcome:
+    """The outcome of an observation, from its channels and what it rings besides; learning: whether a level is."""
+    outcome = fitted.rule.one(values, run, time, learning=learning)
     return outcome if news is None or fitted.ear is None else fitted.ear.told_one(outcome, news[1])
 
 
@@ -136,6 +151,7 @@ def advance_until_alarm(fitted: Fitted[C], run: Run, points: Points) -> tuple[Ou
 def advance_going_on(fitted: Fitted[C], run: Run, points: Points, observed: list[object]) -> tuple[Outcomes, Run]:
     """`advance_with_resets` where a new run goes on with the windows of the one before: all points in one go."""
     count = len(points)
+    learning = learnt_from(fitted, run, count)
     values, spoke = fitted.live.listen(run.windows, observed) if count else (np.empty((0, 1)), np.empty(0, np.int64))
     rang: BoolArray = values[:, 0] > fitted.calibration.threshold
     begins = np.concatenate([[run.alarm is not None], rang[:-1]])[:count]
@@ -144,6 +160,7 @@ def advance_going_on(fitted: Fitted[C], run: Run, points: Points, observed: list
     time = places - since + np.where(since < 0, run.time, 1)
     number = run.number + np.cumsum(begins)
     outcomes = fitted.rule(values, ALONE, number if count else np.array([run.number]), time, spoke)
+    outcomes = with_learning(outcomes, learning)
     if count:
         if begins.any():
             run.recent.clear()

@@ -100,7 +100,7 @@ def _filled(
 
 
 def parquet(path: Path) -> DataFrame:
-    """A file of the user's, whole."""
+    """A file of recordings, whole."""
     try:
         return _pandas().read_parquet(path)
     except ImportError as error:

@@ -102,20 +102,21 @@ class Alarm:
     def _heard(self, live: ViewsLive) -> Explanation:
         """What it means where columns are heard one by one."""
         fitted, calibration = self.fitted, self.fitted.calibration
-        hearing = Hearing(fitted, live, self.run, self.channel, self.recent[: len(self.recent) - self.after])
+        before = self.recent[: len(self.recent) - self.after]
+        hearing = Hearing(fitted, live, self.run, self.channel, before, self.outcome.learning)
         began, columns = hearing.onset(0, fitted.seed), list[Moved]()
         beyond: tuple[str, ...] = ()
         since = self.recent[began.estimate :]
         if not live.model.axes.size:
-            chosen = some(len(fitted.reference), COMPARED, fitted.seed)
-            said = compare(fitted.intake, choose(fitted.reference, chosen), since)
+            chosen = some(len(hearing.past), COMPARED, fitted.seed)
+            said = compare(fitted.intake, choose(hearing.past, chosen), since)
             if self.deviations is not None:
                 said = self.deviations.since(began.estimate).words(said)
             words = {own.name: own for own in said}
             latest = self.recent[min(began.high, len(self.recent) - self.after - 1) :]
             beyond = tuple(hearing.beyond(said, since, latest))
             for name in hearing.order:
-                loud, own = hearing.loudness[name], words[name]
+                loud, own, clearest = hearing.loudness[name], words[name], hearing.loudest_of(name)
                 rarity = calibration.curve.rarity(loud) if calibration.curve else math.nan
                 columns.append(
                     Moved(
@@ -124,7 +125,7 @@ class Alarm:
                         usual=(0.0, calibration.threshold),
                         p_value=min(calibration.nominal / rarity, 1.0),
                         changed=loud >= calibration.threshold,
-                        how=hearing.how(hearing.loudest_of(name)),
+                        how=_and(hearing.how(clearest), hearing.own_level(clearest, since)),
                         before=own.before,
                         after=own.after,
                     )
@@ -291,3 +292,7 @@ class Alarm:
             past = Deviations(fitted.intake, choose(fitted.reference, places), None)
             shown = [past.shown(k) for k in range(len(places))]
         return tuple(Example(int(row) + 1, values) for row, values in zip(rows, shown, strict=True))
+
+
+def _and(how: str, level: str) -> str:
+    return f"{how}, {level}" if how and level else how or level

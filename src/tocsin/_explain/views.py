@@ -17,6 +17,7 @@ from tocsin._explain.onset import Onset, find_onset
 from tocsin._explain.words import Words
 from tocsin._state import Fitted, Run
 from tocsin._statistics.base import Channel
+from tocsin._statistics.own_levels import long_enough
 from tocsin._statistics.view_model import CHANGE, ERROR, LEVEL, MEAN, MOVING, SPREAD
 from tocsin._statistics.view_streams import deviations
 from tocsin._statistics.views import ViewsLive
@@ -27,6 +28,9 @@ OUTSIDE = 0.9
 NOTHING = 1e-20
 """What columns come to at most that have not moved at all, by channels that are silent."""
 
+FAR_OFF = 0.5
+"""Of its own spread, how far a column must be from its own level for that to be told."""
+
 STILL = 0.2
 """A spread that has fallen to this is told as standing still."""
 
@@ -36,6 +40,7 @@ class Hearing:
     """What views heard when they rang.
 
     recent: the observations up to the alarm, oldest first.
+    learning: whether it rang before the stream had a level of its own, compared with all recordings.
     """
 
     fitted: Fitted[Calibration]
@@ -43,6 +48,7 @@ class Hearing:
     run: Run
     channel: Channel
     recent: Float64Array
+    learning: bool = False
 
     @property
     def order(self) -> list[str]:
@@ -82,7 +88,7 @@ class Hearing:
     def onset(self, after: int, seed: int) -> Onset:
         """When the column that spoke began to be as it is, by its rows, or by their differences."""
         k = self.live.channels.index(self.channel)
-        rows, before = (self.series(points, k) for points in (self.recent, self._past))
+        rows, before = self.series(self.recent, k), self._past_rows[:, self._column(k)][:, None]
         if self.channel.view in (CHANGE, ERROR):
             rows, before = np.diff(rows, axis=0, prepend=before[-1:]), np.diff(before, axis=0)
         # What never moved in the reference has no distances: any move is as far as others.
@@ -91,13 +97,77 @@ class Hearing:
 
     def series(self, points: Float64Array, k: int) -> Float64Array:
         """What a channel is of, in units of its spread; (n, 1)."""
-        column = k % self.live.model.width
-        return self.live.rows(points)[:, column : column + 1]
+        column = self._column(k)
+        return self.live.rows(points, self._usual)[:, column : column + 1]
+
+    def _column(self, k: int) -> int:
+        return k % self.live.model.width
 
     @property
     def _past(self) -> Float64Array:
         reference: Float64Array = self.fitted.reference
         return reference
+
+    @property
+    def _usual(self) -> Float64Array | None:
+        """The stream's own level and spread, if it was heard relative to them."""
+        return None if self.learning else self.live.usual(self.run.windows[0], 0)
+
+    @cached_property
+    def _past_rows(self) -> Float64Array:
+        """Of the reference; relative to levels of its recordings, if the stream was heard relative to its own."""
+        live = self.live
+        if live.own is None or self.learning:
+            return live.rows(self._past)
+        assert self.fitted.edges is not None
+        found = list[Float64Array]()
+        for start, stop in long_enough(self.fitted.edges, live.model.spans):
+            rows = live.rows(self._past[start:stop])
+            found.append(live.rows(self._past[start:stop], live.own.of(rows[: live.model.spans.own])))
+        return np.concatenate(found)
+
+    @cached_property
+    def past(self) -> Float64Array:
+        """The reference; its columns of numbers moved to the level and spread of the stream, if that has its own."""
+        model, usual = self.live.model, self._usual
+        if usual is None or model.axes.size:
+            return self._past
+        assert self.fitted.edges is not None
+        found = np.concatenate([self._past[a:b] for a, b in long_enough(self.fitted.edges, model.spans)])
+        here = self.live.points_at(self._past_rows, usual)
+        numbers = [feature for feature in model.chosen.tolist() if self._is_number(feature)]
+        found[:, numbers] = here[:, numbers]
+        return found
+
+    def _is_number(self, feature: int) -> bool:
+        """Whether a number of a point is that of a column of numbers."""
+        intake = self.fitted.intake
+        if not isinstance(intake, Tabular):
+            return True
+        owner = int(intake.owners[feature])
+        columns = intake.columns.columns
+        return owner < len(columns) and columns[owner].kind in NUMERIC and feature not in intake.columns.gaps
+
+    def own_level(self, k: int, since: Float64Array) -> str:
+        """How far a column of numbers is from the stream's own level, in words; nothing where a channel does not tell
+        that."""
+        intake, usual, model, channel = self.fitted.intake, self._usual, self.live.model, self.live.channels[k]
+        if usual is None or model.axes.size or channel.statistic != MEAN or not self._is_number(self._feature(k)):
+            return ""
+        place, feature = self._column(k), self._feature(k)
+        level = model.centre[place] + model.spread[place] * usual[0, place]
+        now = float(np.median(since[:, feature]))
+        if abs(now - level) < FAR_OFF * model.spread[place] * usual[1, place]:
+            return ""
+        off = now - level
+        if isinstance(intake, Tabular):
+            column = intake.columns.columns[int(intake.owners[feature])]
+            values = [column.value(np.array([place])) for place in (now, level)]
+            off = float(values[0] or 0) - float(values[1] or 0)
+        return f"{abs(off):.3g} {'above' if off > 0 else 'below'} its own level"
+
+    def _feature(self, k: int) -> int:
+        return int(self.live.model.chosen[self._column(k)])
 
     def how(self, k: int) -> str:
         """What a channel heard, in words."""
@@ -147,11 +217,13 @@ class Hearing:
 
     def _off(self, k: int) -> float:
         """How far a channel is from its mean, in units of its view."""
-        return float(self._deviations[k] * self.live.unit[k])
+        own = self.live.own
+        return float(self._deviations[k] * (own.unit if own is not None and self.learning else self.live.unit)[k])
 
     @cached_property
     def _deviations(self) -> Float64Array:
-        return deviations(self.run.windows[0], 0, self.live.ear, self.live.model.spans)
+        ear = self.live.ear_before if self.learning else self.live.ear
+        return deviations(self.run.windows[0], 0, ear, self.live.model.spans)
 
     def beyond(self, words: list[Words], after: Float64Array, latest: Float64Array) -> list[str]:
         """Columns of numbers that have left all that the reference has.
@@ -159,8 +231,7 @@ class Hearing:
         after: the observations since the change began.  latest: those that surely came after it, by which a column is
             judged that was heard: where that is soon, some of the others may have come before.
         """
-        low, high = self._past.min(0), self._past.max(0)
-        owners = self.fitted.intake.owners
+        low, high, owners = self.past.min(0), self.past.max(0), self.fitted.intake.owners
         said = []
         for i, own in enumerate(words):
             places: Int64Array = np.flatnonzero(owners == i)[:1]

@@ -91,8 +91,9 @@ class Cells:
     names, spread, centre: of the columns; NaN for those that hold no numbers.  constant: whether one value is all.
     """
 
-    def __init__(self, intake: Intake, reference: Points) -> None:
-        self.intake = intake
+    def __init__(self, intake: Intake, reference: Points, recordings: Int64Array | None = None) -> None:
+        """recordings: edges of those within which spreads are taken, each about a level of its own."""
+        self.intake, self._recordings = intake, recordings
         named = isinstance(intake, Rows | Tabular) and isinstance(reference, np.ndarray)
         self.names: tuple[str, ...] = intake.names if named else ()
         self._of_table = intake.columns if isinstance(intake, Tabular) else None
@@ -105,12 +106,22 @@ class Cells:
             if len(there):
                 self.centre[j] = np.median(there)
                 self.constant[j] = there.max() == there.min()
-                self.spread[j] = abs(there[0]) or 1.0 if self.constant[j] else _spread(there)
+                self.spread[j] = abs(there[0]) or 1.0 if self.constant[j] else self._within(values)
 
     @cached_property
     def _spreads(self) -> Float64Array:
         """Of the numbers of a representation."""
-        return np.array([_spread(column) for column in self._reference.T], np.float64)
+        return np.array([self._within(column) for column in self._reference.T], np.float64)
+
+    def _within(self, numbers: Float64Array | None) -> float:
+        """The spread of numbers; where there are recordings, within these, if they move in any."""
+        assert numbers is not None
+        if self._recordings is not None:
+            parts = (own[~np.isnan(own)] for own in np.split(numbers, self._recordings[1:-1]))
+            about = np.concatenate([own - np.median(own) for own in parts if len(own)])
+            if np.ptp(about) > 0:
+                return _spread(about)
+        return _spread(numbers[~np.isnan(numbers)])
 
     @cached_property
     def whole(self) -> bool:

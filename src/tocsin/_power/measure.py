@@ -38,7 +38,8 @@ def measure(
     places: where each point of the reference is among those compared with; None where points may meet themselves.
     share: of the work that is usual; with less than all of it nothing is tried again to see what would help.
     """
-    cells = Cells(fitted.intake, fitted.reference)
+    recorded = fitted.live.has_baselines
+    cells = Cells(fitted.intake, fitted.reference, fitted.edges if recorded else None)
     stage = stage_of(fitted, places, cells)
     plan = Planned.of(fitted, stage, cells, _places_of(cells, columns), share)
     trials = Trials(stage, plan, workers, progress, plan.trials * (1 + len(plan.changes)))
@@ -52,7 +53,7 @@ def measure(
         horizon=stage.horizon,
         trials=plan.trials,
         chance=float(np.isfinite(delays[:, 0]).mean()) if plan.trials else 0.0,
-        rows="stretches" if stage.ordered else "draws",
+        rows="recordings" if recorded else "stretches" if stage.ordered else "draws",
         columns=len(fitted.intake.names),
         tried=tuple(cells.names[j] for j in plan.columns),
         not_simulated=tuple(_not_simulated(fitted, stage, cells, plan)),

@@ -23,7 +23,7 @@ class PowerFacts(TypedDict):
     horizon: int
     trials: int
     chance: float
-    rows: Literal["stretches", "draws"]
+    rows: Literal["stretches", "recordings", "draws"]
     columns: int
     tried: list[str]
     not_simulated: list[str]
@@ -103,7 +103,8 @@ class Power:
     ert: the promise under which that holds.
     horizon: rows after the beginning of a change in which it must be found.
     trials: of each change.  chance: the share of them that ring within the horizon when nothing changes.
-    rows: 'stretches' of the reference in order, each judged by the rows before it, or 'draws' from it.
+    rows: 'stretches' of the reference in order, each judged by the rows before it; 'recordings' of it, each met as
+        a new stream and judged by the others; or 'draws' from it.
     columns: how many the reference has.  tried: those that were changed one by one.
     not_simulated: what could not be tried, and why.  advice: what would find more, in words.
     would_help: the same of changes that are not found, one by one: of all of them, or of some, spread out.
@@ -114,7 +115,7 @@ class Power:
     horizon: int
     trials: int
     chance: float
-    rows: Literal["stretches", "draws"]
+    rows: Literal["stretches", "recordings", "draws"]
     columns: int
     tried: tuple[str, ...]
     not_simulated: tuple[str, ...] = ()

@@ -23,6 +23,7 @@ from tocsin._common.seeds import Purpose, generator
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin._power.changes import MEAN_OF, Cells, Change, Scene, together
 from tocsin._statistics.base import WindowState, snapshot
+from tocsin._statistics.own_levels import OwnLevels
 from tocsin._statistics.view_model import Model
 from tocsin._statistics.view_streams import Loudest, Places, summed, watch
 from tocsin._statistics.views import ViewsLive
@@ -53,7 +54,7 @@ class Stretches:
     ordered = True
 
     @cached_property
-    def _room(self) -> Int64Array:
+    def room(self) -> Int64Array:
         """Of rows that have enough before them, how many follow in their group; 0 of others."""
         room = np.zeros(len(self.points), np.int64)
         history = self.live.model.spans.history + 1
@@ -66,7 +67,7 @@ class Stretches:
     @property
     def horizon(self) -> int:
         """Rows of a trial; 0 if the reference has no room for any."""
-        most = int(self._room.max(initial=0))
+        most = int(self.room.max(initial=0))
         return min(self.wanted, max(most // 2, SHORTEST)) if most >= SHORTEST else 0
 
     @cached_property
@@ -87,13 +88,13 @@ class Stretches:
 
     def onsets(self, trials: int) -> Int64Array:
         """Rows with which changes begin, spread over the reference: one in each part of it, at random."""
-        places = np.flatnonzero(self._room >= self.horizon)
+        places = np.flatnonzero(self.room >= self.horizon)
         parts = (np.arange(trials) + generator(self.seed, Purpose.POWER).random(trials)) / trials
         return places[(parts * len(places)).astype(np.int64)]
 
     def delays(self, onset: int, trial: int, changes: Sequence[Change]) -> Float64Array:
         """Rows from the onset to the first alarm, that included: without a change, and with each; inf if none."""
-        live, state = self._state(onset, trial)
+        live, state = self.state(onset, trial)
         quiet, width = self.points[onset : onset + self.horizon], live.model.width
         values = live.advance(snapshot(state), quiet, 0, len(quiet))
         heard = Heard(live, state, values.reshape(len(quiet), -1, width).max(1))
@@ -115,10 +116,10 @@ class Stretches:
         places, touched = places[known], touched[known]
         return tuple(places[model.chosen[places] == touched].tolist())
 
-    def _state(self, onset: int, trial: int) -> tuple[ViewsLive, WindowState]:
+    def state(self, onset: int, trial: int) -> tuple[ViewsLive, WindowState]:
         """The detector, and its windows, after the rows before this one."""
         live, kept = self.live, Places.of(self.live.model.spans).coarse
-        group = int(self.edges[np.searchsorted(self.edges, onset, side="right") - 1])
+        group = self.group_of(onset)
         begun = max(group, onset - kept - int(SETTLING * live.pace.memory))
         lead_from = min(begun + kept, onset)
         count, least = int(self._judged_by[onset]), int(START * len(self._sums))
@@ -136,17 +137,21 @@ class Stretches:
 
     def _scene(self, onset: int, trial: int) -> Scene:
         rng, horizon = generator(self.seed, Purpose.POWER, 1 + trial), self.horizon
-        group = int(self.edges[np.searchsorted(self.edges, onset, side="right") - 1])
+        group = self.group_of(onset)
         return Scene(
             before=self.points[max(group, onset - MEAN_OF) : onset],
             after=self.points[onset : onset + horizon],
-            elsewhere=self._elsewhere(onset, rng),
+            elsewhere=self.elsewhere(onset, rng),
             dice=rng.random(horizon),
             signs=rng.choice([-1.0, 1.0], self.points.shape[1]),
             ordered=True,
         )
 
-    def _elsewhere(self, onset: int, rng: np.random.Generator) -> Float64Array:
+    def group_of(self, row: int) -> int:
+        """Where the group of a row begins."""
+        return int(self.edges[np.searchsorted(self.edges, row, side="right") - 1])
+
+    def elsewhere(self, onset: int, rng: np.random.Generator) -> Float64Array:
         """As many rows of one group from another time, apart from these if that can be."""
         horizon, starts = self.horizon, np.arange(len(self.points))
         ends = np.concatenate([np.full(stop - start, stop) for start, stop in pairwise(self.edges.tolist())])
@@ -224,7 +229,15 @@ def some_columns(live: ViewsLive, own: Int64Array) -> ViewsLive:
         model.spans, model.centre[own], model.spread[own], model.chosen[own], model.axes,
         np.ascontiguousarray(model.lags[:, own]), np.ascontiguousarray(model.sizes[:, own]),
     )  # fmt: skip
-    return replace(live, model=part, middle=live.middle[channels], unit=live.unit[channels], scale=live.scale[channels])
+    levels = live.own
+    if levels is not None:
+        levels = OwnLevels(
+            levels.share[own], levels.typical[own], levels.middle[channels], levels.unit[channels],
+            levels.scale[channels],
+        )  # fmt: skip
+    return replace(
+        live, model=part, middle=live.middle[channels], unit=live.unit[channels], scale=live.scale[channels], own=levels
+    )
 
 
 def some_state(state: WindowState, own: Int64Array, width: int, part: ViewsLive) -> WindowState:
@@ -237,6 +250,7 @@ def some_state(state: WindowState, own: Int64Array, width: int, part: ViewsLive)
         "scale": np.ascontiguousarray(state["scale"][:, channels]),
         "clock": state["clock"].copy(),
         "position": state["position"].copy(),
+        **({"own": np.ascontiguousarray(state["own"][:, :, own])} if "own" in state else {}),
     }
     return kept | {"sums": summed(kept, part.ear, part.model.spans, part.compute)}
 

@@ -15,6 +15,7 @@ from tocsin._execution.threads import Threads
 from tocsin._power.changes import Cells, Change
 from tocsin._power.draws import Draws
 from tocsin._power.plan import Planned, Stage, horizon_wanted
+from tocsin._power.recorded import RecordedStretches
 from tocsin._power.result import FOUND
 from tocsin._power.stretches import Stretches
 from tocsin._state import Fitted
@@ -28,7 +29,8 @@ def stage_of(fitted: Fitted[Calibration], places: Int64Array | None, cells: Cell
     live = fitted.live.members[0]
     if isinstance(live, ViewsLive):
         edges = np.array([0, len(fitted.reference)]) if fitted.edges is None else fitted.edges
-        return Stretches(live, fitted.reference, edges, cells, fitted.seed, wanted)
+        kind = RecordedStretches if live.has_baselines else Stretches
+        return kind(live, fitted.reference, edges, cells, fitted.seed, wanted)
     return Draws(fitted, places, cells, fitted.seed, wanted)
 
 

@@ -21,6 +21,8 @@ SPREAD = (
     "of the whole reference, so that a level that wanders makes it wide."
 )
 
+WITHIN = SPREAD.replace("of the whole reference, so that a level that wanders makes it wide", "within recordings")
+
 UP_OR_DOWN = ("higher", "lower")
 
 
@@ -161,7 +163,7 @@ def remarks(power: Power) -> list[str]:
     """What a spread is, what could not be simulated, and what would help."""
     moved = any(change.kind in (*UP_OR_DOWN, "shifted") for change in power.changes)
     return [
-        *([SPREAD] if moved else []),
+        *([WITHIN if power.rows == "recordings" else SPREAD] if moved else []),
         *([f"Not simulated: {'; '.join(power.not_simulated)}."] if power.not_simulated else []),
         *(f"What would help: {advice}." for advice in power.advice),
     ]
@@ -169,7 +171,11 @@ def remarks(power: Power) -> list[str]:
 
 def heading(power: Power) -> str:
     """What the lines are."""
-    where = "on stretches of the reference" if power.rows == "stretches" else "on rows drawn from the reference"
+    where = {
+        "stretches": "on stretches of the reference",
+        "recordings": "on recordings of the reference, each met as a new stream with its own baseline",
+        "draws": "on rows drawn from the reference",
+    }[power.rows]
     return (
         f"Simulated {where}, {counted(power.trials, 'trial')} of each change: found half of the time, or not found so "
         f"within {counted(power.horizon, 'row')} (ERT {power.ert:,.10g}; {power.chance:.0%} ring in as many rows when "

@@ -65,6 +65,11 @@ def precision(detector: Detector, error: str = "error") -> str:
         )
     low, high = map(rounded, interval)
     text = f"ERT {run_time(calibration.nominal, calibration.ert)}, {LEVEL:.0%} interval {low}-{high}"
+    found = calibration.rehearsal
+    if found is not None and found.recordings is not None:
+        enough = found.recordings_to_halve
+        would = "more recordings would narrow it" if enough is None else f"{enough:,} recordings would halve it"
+        return f"{found.recordings:,} recordings: {text}; {would}"
     more = calibration.points_to_halve
     if more is not None:
         return f"{text}; {rounded(more)} more reference rows would halve it"
@@ -168,6 +173,8 @@ def rehearsal(detector: Detector) -> Iterator[tuple[str, str]]:
     """What rehearsing on the reference showed, and what it says cannot be promised; nothing where there was none."""
     found = detector.calibration_.rehearsal
     if found is not None:
+        if found.recordings is not None:
+            yield "Baseline", rehearsed.baseline(detector)
         text = str(found).removeprefix("rehearsed ")
         yield "Rehearsal", f"{text}; {found.allowance}" if found.allowance else text
         if found.wanders:

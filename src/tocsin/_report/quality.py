@@ -18,6 +18,7 @@ from tocsin._data.contextual import Contextual
 from tocsin._data.intake import Rows, Tabular
 from tocsin._data.tables import Column, Columns, Kind, Table, Values
 from tocsin._data.tables.column import NUMERIC
+from tocsin._detector.base import fitted_of
 from tocsin._detector.detector import Detector
 from tocsin._explain.beside import shortened
 from tocsin._plots.samples import values_in
@@ -283,7 +284,11 @@ class Quality:
     """Of all columns of a stream that a detector looks at."""
 
     def __init__(self, detector: Detector, before: int = 0) -> None:
-        self.columns = {known.name: Seen(known, before) for known in _known(detector)}
+        known = _known(detector)
+        if fitted_of(detector).live.has_baselines:
+            # A stream with a level of its own may be where no recording was.
+            known = [own if own.range is None else replace(own, new=None) for own in known]
+        self.columns = {own.name: Seen(own, before) for own in known}
 
     @property
     def findings(self) -> list[tuple[str, Finding]]:

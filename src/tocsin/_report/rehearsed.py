@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from tocsin._common.wording import counted, listed
+from tocsin._detector.base import fitted_of
 from tocsin._detector.detector import Detector
 from tocsin._statistics.view_model import NEWS
+from tocsin._statistics.views import ViewsLive
 
 DRAWN = "simulated streams, each column made of its last rows and of what these left unforeseen in the reference"
 """How null streams are made where they are not drawn from the reference."""
@@ -36,3 +40,18 @@ def and_news(detector: Detector) -> str:
 def silence(detector: Detector) -> str:
     """Where it does not test: until its windows hold rows of that run alone."""
     return f"each run is silent for its first {counted(detector.windows_[-1], 'observation')}"
+
+
+def baseline(detector: Detector) -> str:
+    """From what a stream's own level is learnt, and how far its spread is its own."""
+    (member,) = fitted_of(detector).live.members
+    assert isinstance(member, ViewsLive)
+    assert member.own is not None
+    shares = member.own.share[np.unique(np.arange(member.model.width)[~member.news[: member.model.width]])]
+    low, high = (f"{share:.0%}" for share in (shares.min(), shares.max()))
+    part = low if low == high else f"{low} to {high}"
+    return (
+        f"a stream's first {counted(member.model.spans.own, 'observation')} say what is usual for it: its own "
+        f"level, and {part} of what its spread differs by from that of recordings of the reference; until then it is "
+        "compared with all of these"
+    )

@@ -36,6 +36,8 @@ class Outcome:
     channel: the channel that spoke; None while windows fill.
     unseen: whether the observation was left out, since the reference lacks the like of its context: `time` has not
         moved on then, and nothing was tested.
+    learning: whether the observation is one of those from which the stream's own level is learnt (`baseline`). Until
+        these are whole, the stream is compared with all recordings of the reference together.
     """
 
     time: int
@@ -45,6 +47,7 @@ class Outcome:
     rarity: float
     channel: Channel | None
     unseen: bool = False
+    learning: bool = False
 
     def __init__(
         self,
@@ -55,6 +58,7 @@ class Outcome:
         rarity: float,
         channel: Channel | None,
         unseen: bool = False,
+        learning: bool = False,
     ) -> None:
         # There is one of each observation, and the way round `__setattr__` that a frozen dataclass takes is long.
         _set_time(self, time)
@@ -64,9 +68,10 @@ class Outcome:
         _set_rarity(self, rarity)
         _set_channel(self, channel)
         _set_unseen(self, unseen)
+        _set_learning(self, learning)
 
 
-_set_time, _set_alarm, _set_statistic, _set_threshold, _set_rarity, _set_channel, _set_unseen = (
+_set_time, _set_alarm, _set_statistic, _set_threshold, _set_rarity, _set_channel, _set_unseen, _set_learning = (
     vars(Outcome)[field.name].__set__ for field in fields(Outcome)
 )
 
@@ -81,6 +86,7 @@ class Outcomes(Caching):
 
     loudest: index into `channels` of the channel that spoke.  curve: how rare each statistic is.
     unseen: which were left out, since the reference lacks the like of their context; None where they have none.
+    learns: `learning`; None where there is no such observation.
     """
 
     time: Int64Array
@@ -91,6 +97,12 @@ class Outcomes(Caching):
     channels: tuple[Channel, ...]
     curve: RateCurve | None
     unseen: BoolArray | None = None
+    learns: BoolArray | None = None
+
+    @property
+    def learning(self) -> BoolArray:
+        """Of each observation, whether the stream's own level is learnt from it."""
+        return np.zeros(len(self), bool) if self.learns is None else self.learns
 
     @cached_property
     def rarity(self) -> Float64Array:
@@ -111,6 +123,7 @@ class Outcomes(Caching):
             return Outcomes(
                 self.time[i], self.alarm[i], self.statistic[i], self.threshold[i], self.loudest[i], self.channels,
                 self.curve, None if self.unseen is None else self.unseen[i],
+                None if self.learns is None else self.learns[i],
             )  # fmt: skip
         full = not np.isnan(self.statistic[i])
         return Outcome(
@@ -121,6 +134,7 @@ class Outcomes(Caching):
             self.curve.rarity(float(self.statistic[i])) if self.curve and full else float("nan"),
             self.channels[self.loudest[i]] if full else None,
             self.unseen is not None and bool(self.unseen[i]),
+            self.learns is not None and bool(self.learns[i]),
         )
 
     @property
@@ -140,6 +154,9 @@ class Outcomes(Caching):
             np.concatenate([piece.loudest for piece in pieces]),
             pieces[0].channels,
             pieces[0].curve,
+            learns=np.concatenate([own.learning for own in pieces])
+            if any(own.learns is not None for own in pieces)
+            else None,
         )
 
     def among(self, known: BoolArray, times: Int64Array) -> Outcomes:
@@ -152,7 +169,11 @@ class Outcomes(Caching):
         alarm = np.zeros(len(known), bool)
         time[known], alarm[known], loudest[known] = self.time, self.alarm, self.loudest
         statistic[known], threshold[known], time[~known] = self.statistic, self.threshold, times
-        return Outcomes(time, alarm, statistic, threshold, loudest, self.channels, self.curve, ~known)
+        learns = None
+        if self.learns is not None:
+            learns = np.zeros(len(known), bool)
+            learns[known] = self.learns
+        return Outcomes(time, alarm, statistic, threshold, loudest, self.channels, self.curve, ~known, learns)
 
     def to_pandas(self) -> pandas.DataFrame:
         """As a frame of pandas."""

@@ -216,6 +216,13 @@ class GoingOn(Live, Protocol):
     def listen(self, state: WindowState, observed: Any) -> tuple[Float64Array, Int64Array]:
         """`advance` by all points: how loud the loudest channel is, (n, 1), NaN while it is silent; and which it is."""
 
+    @property
+    def has_baselines(self) -> bool:
+        """Whether streams have levels of their own, which are learnt from their first rows."""
+
+    def learns(self, state: WindowState) -> int:
+        """Observations that the stream still gives for its own level; 0 once it is known, or if there is none."""
+
     def at_level(self, level: float, reference: Float64Array, edges: Int64Array) -> GoingOn:
         """The same, ringing at another threshold. edges: of the reference's groups."""
 

@@ -65,6 +65,8 @@ class LiveFamily:
         self.takes_tensors = all(member.takes_tensors for member in members)
         self.at_once = all(member.at_once for member in members)
         self.goes_on = any(member.goes_on for member in members)
+        # Asked for once: to ask a protocol takes longer than a step.
+        self._learner = self._going_on if self.goes_on and self._going_on.has_baselines else None
         self._windows = np.array([channel.window for channel in self.channels])
         self._widest = int(self._windows.max(initial=0))
         ends = list(accumulate(len(member.channels) for member in members))
@@ -110,6 +112,15 @@ class LiveFamily:
         """`advance` of those that go on, who stand alone and measure for themselves: how loud the loudest channel is,
         (n, 1), and which that is."""
         return self._going_on.listen(states[0], observed[0])
+
+    @property
+    def has_baselines(self) -> bool:
+        """Whether streams have levels of their own."""
+        return self._learner is not None
+
+    def learns(self, states: list[WindowState]) -> int:
+        """Observations that a stream still gives for its own level, before it is watched relative to that."""
+        return 0 if self._learner is None else self._learner.learns(states[0])
 
     def at_level(self, level: float, reference: Points, edges: Int64Array | None) -> LiveFamily:
         """The same, for another threshold, which those that go on must know."""

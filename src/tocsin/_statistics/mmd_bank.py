@@ -67,6 +67,9 @@ class GaussianBank:
             )
         return rows
 
+    def learning(self, chosen: Int64Array) -> None:
+        """None: points are compared as they are."""
+
     def clear(self, chosen: Int64Array) -> None:
         """Forget all points of these streams."""
         for counter in self._arrays[3:]:

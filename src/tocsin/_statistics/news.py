@@ -10,12 +10,14 @@ other channels of such a column are silent. Nothing of this is simulated: worlds
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
 
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._statistics.chance import log_chance
+from tocsin._statistics.own_levels import OwnLevels
 from tocsin._statistics.view_model import LEVEL, SILENT, SOFT, VIEWS, Model
 from tocsin._statistics.views import ViewsLive
 
@@ -43,6 +45,7 @@ def with_news(live: ViewsLive, reference: Float64Array, told: Int64Array, ert: f
     constant = np.setdiff1d(told, live.model.chosen)[:MOST_NEWS]
     if not len(constant):
         return live
+    own = live.own
     model, order = _extended(live.model, constant, reference[0])
     kinds, windows = len(live.unit) // live.model.width, model.spans.windows.tolist()
     units = np.full((kinds, len(constant)), SILENT)
@@ -61,6 +64,18 @@ def with_news(live: ViewsLive, reference: Float64Array, told: Int64Array, ert: f
         middle=beside(live.middle, nothing),
         unit=beside(live.unit, units),
         scale=beside(live.scale, nothing + 1),
+        own=own if own is None else _with_columns(own, beside, order, units),
+    )
+
+
+def _with_columns(
+    own: OwnLevels, beside: Callable[[Float64Array, Float64Array], Float64Array], order: Int64Array, units: Float64Array
+) -> OwnLevels:
+    """Columns of news stand still in a baseline: what they are there is usual for the stream, and their spread is 1."""
+    count, nothing = units.shape[1], np.zeros_like(units)
+    share, typical = (np.concatenate([part, np.zeros(count)])[order] for part in (own.share, own.typical))
+    return OwnLevels(
+        share, typical, beside(own.middle, nothing), beside(own.unit, units), beside(own.scale, nothing + 1)
     )
 
 

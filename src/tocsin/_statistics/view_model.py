@@ -44,6 +44,9 @@ RIDGE, LAGS = 2.0, 3
 INTERQUARTILE, LEAST_QUARTILES = 1.349, 1e-3
 """Of the Gaussian law, in standard deviations; and what the spread between quartiles must be, in those, to count."""
 
+LEAST_WITHIN = 1e-6
+"""Of what recordings differ by, what the spread of a column within them is at least."""
+
 SMALLEST = 5e-324
 """Number above 0: what a spread is at least, of columns that hardly differ from 0."""
 
@@ -54,18 +57,22 @@ NO_AXES = np.empty((0, 0))
 
 
 class Spans(NamedTuple):
-    """Rows of which a channel is made: of the windows, of the moving baseline, and between it and the row."""
+    """Rows of which a channel is made: of the windows, of the moving baseline, and between it and the row.
+
+    own: rows from which a stream's own level is learnt, before it is watched relative to that; 0 if it is not.
+    """
 
     windows: Int64Array
     base: int
     gap: int
+    own: int = 0
 
     @classmethod
-    def of(cls, windows: tuple[int, ...], count: int) -> Spans:
+    def of(cls, windows: tuple[int, ...], count: int, own: int = 0) -> Spans:
         """For a reference of so many rows in order."""
         base = int(np.clip(count // 5, SHORTEST_BASE, LONGEST_BASE))
         gap = int(np.clip(count // 10, SHORTEST_GAP, min(LONGEST_GAP, max(windows[-1], SHORTEST_GAP))))
-        return cls(np.array(windows, np.int64), base, gap)
+        return cls(np.array(windows, np.int64), base, gap, own)
 
     @property
     def widest(self) -> int:
@@ -97,12 +104,7 @@ class Model:
     @classmethod
     def learn(cls, points: Float64Array, edges: Int64Array, spans: Spans, compute: Functions) -> Model:
         """From a reference in order, of one group or more."""
-        chosen = np.flatnonzero(points.max(0) > points.min(0)).astype(np.int64)
-        if not chosen.size:
-            raise InputError(
-                "No column of the reference varies: there is nothing to learn what is usual from. Give observations "
-                "from a time in which they did, or leave constant columns out."
-            )
+        chosen = _varying(points)
         varying = points[:, chosen]
         centre, spread = _locations(varying)
         axes = NO_AXES
@@ -111,6 +113,31 @@ class Model:
         rows = compute.view_rows(points, centre, spread, chosen, axes, SOFT)
         lags, sizes = _foresight(rows, edges)
         return cls(spans, centre, spread, chosen, axes, lags, sizes)
+
+    @classmethod
+    def learn_recordings(
+        cls, points: Float64Array, edges: list[tuple[int, int]], spans: Spans, compute: Functions
+    ) -> Model:
+        """What columns are like within recordings between these edges, relative to a level of each. What foresees
+        their rows is learnt by `foreseeing`."""
+        recordings = [points[a:b] for a, b in edges]
+        together = np.concatenate(recordings)
+        chosen = _varying(together)
+        centre, spread = _locations(together[:, chosen])
+        apart = [(own[:, chosen] - centre) / spread for own in recordings]
+        within = np.concatenate([own - np.median(own, axis=0) for own in apart])
+        moves, smaller = within.max(0) > within.min(0), np.ones(len(chosen))
+        smaller[moves] = np.maximum(_locations(within[:, moves])[1], LEAST_WITHIN)
+        spread, axes = np.maximum(spread * smaller, SMALLEST), NO_AXES
+        if len(chosen) > MOST_COLUMNS:
+            axes = _directions(SOFT * np.arcsinh(within / smaller / SOFT))
+        width = axes.shape[1] if axes.size else len(chosen)
+        return cls(spans, centre, spread, chosen, axes, np.zeros((1 + LAGS, width)), np.ones((4, width)))
+
+    def foreseeing(self, rows: Float64Array, edges: Int64Array) -> Model:
+        """The same, with what foresees rows like these of groups, and the spreads of their views."""
+        lags, sizes = _foresight(rows, edges)
+        return replace(self, lags=lags, sizes=sizes)
 
     def rows(self, points: Float64Array, compute: Functions) -> Float64Array:
         """Points in units of their columns' spread."""
@@ -157,6 +184,17 @@ def _direction_name(number: int, name: str, part: float) -> str:
     if part == 1:
         return name
     return f"direction {number + 1} (mostly {name})" if part > MOSTLY else f"direction {number + 1}"
+
+
+def _varying(points: Float64Array) -> Int64Array:
+    """Which columns do."""
+    chosen = np.flatnonzero(points.max(0) > points.min(0)).astype(np.int64)
+    if not chosen.size:
+        raise InputError(
+            "No column of the reference varies: there is nothing to learn what is usual from. Give observations "
+            "from a time in which they did, or leave constant columns out."
+        )
+    return chosen
 
 
 def _locations(columns: Float64Array) -> tuple[Float64Array, Float64Array]:

@@ -28,8 +28,8 @@ NO_CHANNELS = np.empty((0, 0))
 SETTLING, LAST = 2.0, 0.6
 """Rows of the past in which running scales settle: in their memories, and as a part of the reference."""
 
-KEPT = ("rows", "rests", "position", "scale", "clock", "loud")
-"""What is kept of streams; `sums` follow from it."""
+FOLLOWS = "sums"
+"""What of a stream's state follows from the rest, and is not kept."""
 
 
 class Pace(NamedTuple):
@@ -48,14 +48,18 @@ class Pace(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Rows of which coarse digits are kept, and of which all are: those that a step has part in, and the new one."""
+    """Rows of which coarse digits are kept, and of which all are: those that a step has part in, and the new one.
+
+    And those from which a stream's own level is learnt.
+    """
 
     coarse: int
     whole: int
 
     @classmethod
     def of(cls, spans: Spans) -> Places:
-        return cls(2 * spans.widest + spans.gap + spans.base + 1, 2 * spans.widest + LAGS + 1)
+        coarse, whole = 2 * spans.widest + spans.gap + spans.base + 1, 2 * spans.widest + LAGS + 1
+        return cls(max(coarse, spans.own), max(whole, spans.own))
 
 
 class Ear(NamedTuple):
@@ -71,6 +75,7 @@ class Ear(NamedTuple):
     units: Float64Array
     shares: Float64Array
     pace: Float64Array
+    usual: Float64Array
 
     @classmethod
     def of(cls, model: Model, middle: Float64Array, unit: Float64Array, level: float, pace: Pace) -> Ear:
@@ -88,15 +93,17 @@ class Ear(NamedTuple):
         return cls(
             np.stack([model.centre, model.spread]), model.chosen, model.axes, lags, spans.windows, spans.base,
             spans.gap, units, shares / spans.widest, np.array(rule),
+            np.stack([np.zeros((1, d)), np.ones((1, d))], axis=1),
         )  # fmt: skip
 
     def put(self, compute: Functions) -> Ear:
         """The same where streams are stepped."""
-        columns, chosen, axes, lags, windows, base, gap, units, shares, pace = self
+        columns, chosen, axes, lags, windows, base, gap, units, shares, pace, usual = self
         put = compute.put
         return Ear(
-            put(columns), put(chosen), put(axes), put(lags), put(windows), base, gap, put(units), put(shares), put(pace)
-        )
+            put(columns), put(chosen), put(axes), put(lags), put(windows), base, gap, put(units), put(shares),
+            put(pace), put(usual),
+        )  # fmt: skip
 
 
 class Loudest(NamedTuple):
@@ -170,11 +177,11 @@ def watch(
     halt: bool = False,
 ) -> None:
     """`view_watch` of some pieces: points first..last of streams with this state."""
-    columns, chosen, axes, lags, windows, base, gap, units, shares, pace = ear
+    columns, chosen, axes, lags, windows, base, gap, units, shares, pace, usual = ear
     compute.view_watch(
         points, streams, first, last, pieces.start, pieces.stop, halt, state["rows"], state["rests"], state["sums"],
-        state["position"], state["scale"], state["clock"], state["loud"], columns, chosen, axes, lags, windows, base,
-        gap, units, shares, pace, found.best, found.which, out,
+        state["position"], state["scale"], state["clock"], state["loud"], state.get("own", usual), columns, chosen,
+        axes, lags, windows, base, gap, units, shares, pace, found.best, found.which, out,
     )  # fmt: skip
 
 

@@ -22,7 +22,8 @@ from tocsin._compute import Functions
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin._compute.numpy_view_streams import LOUDEST
 from tocsin._statistics.base import Channel, Cold, Live, Parts, Prepared, Setting, WindowState, snapshot
-from tocsin._statistics.view_model import NEWS, SILENT, SOFT, Model, Spans
+from tocsin._statistics.own_levels import OwnLevels, hard, learning, new_stream, relative, watch_from_new
+from tocsin._statistics.view_model import NEWS, SILENT, Model, Spans
 from tocsin._statistics.view_streams import (
     NO_CHANNELS,
     Ear,
@@ -100,6 +101,7 @@ class ViewsLive(Caching, Cold):
     middle, unit: of each channel, from which deviations are taken and in which they are told.  level: the threshold.
     past: the latest points of the reference, after which a first run comes.  scale: running scales at its end.
     columns, owners: names of columns, and which of them each number of a point belongs to.
+    own: how streams get levels of their own, if they do: none of them then comes after the reference.
     """
 
     model: Model
@@ -112,6 +114,7 @@ class ViewsLive(Caching, Cold):
     columns: tuple[str, ...]
     owners: Int64Array
     compute: Functions
+    own: OwnLevels | None = None
 
     takes_tensors = False
     goes_on = True
@@ -146,6 +149,8 @@ class ViewsLive(Caching, Cold):
         ring as before."""
         if level == self.level:
             return self
+        if self.own is not None:
+            return replace(self, level=level)
         model, pace, scale = self.model, self.pace, self.scale.copy()
         unit = np.where(self.news & (self.unit < SILENT), self.unit * (self.level / level), self.unit)
         rows = model.rows(reference, self.compute)
@@ -160,6 +165,8 @@ class ViewsLive(Caching, Cold):
 
     def begin(self, run: int) -> WindowState:
         """After the reference. The points that fill the windows are silent."""
+        if self.own is not None:
+            return new_stream(self.own, self.model, self.ear, self.compute)
         return begun(self.rows(self.past), self.scale, self.ear, self.model.spans, self.compute)
 
     def renew(self, state: WindowState) -> WindowState:
@@ -183,23 +190,74 @@ class ViewsLive(Caching, Cold):
 
     def _watch(self, state: WindowState, points: Float64Array, out: Float64Array) -> Loudest:
         found = Loudest.of(len(points))
-        watch(self.compute, self.ear, state, points, ALONE, ALONE, np.array([len(points)]), slice(0, 1), found, out)
+        self.watch(state, points, ALONE, ALONE, np.array([len(points)]), slice(0, 1), found, out)
         return found
+
+    def watch(
+        self,
+        state: WindowState,
+        points: Float64Array,
+        streams: Int64Array,
+        first: Int64Array,
+        last: Int64Array,
+        pieces: slice,
+        found: Loudest,
+        out: Float64Array = NO_CHANNELS,
+        *,
+        halt: bool = False,
+    ) -> None:
+        """Let points first..last of streams with this state enter, of some pieces; see `view_streams.watch`."""
+        if self._ears is None or not learning(state):
+            watch(self.compute, self.ear, state, points, streams, first, last, pieces, found, out, halt=halt)
+        else:
+            assert self.own is not None
+            watch_from_new(
+                self.own, self.model, self._ears, self.level, self.compute, state, points, streams, first, last, pieces,
+                found, out, halt=halt,
+            )  # fmt: skip
+
+    @cached_property
+    def _ears(self) -> tuple[Ear, Ear] | None:
+        """For streams that have no level of their own yet, and for those that have."""
+        return None if self.own is None else (self.own.ear(self.model, self.level, self.pace), self.ear)
+
+    @property
+    def ear_before(self) -> Ear:
+        """What streams are heard with that have no level of their own yet."""
+        return self.ear if self._ears is None else self._ears[0]
+
+    @property
+    def has_baselines(self) -> bool:
+        return self.own is not None
+
+    def learns(self, state: WindowState) -> int:
+        """Rows that a stream still gives for its own level."""
+        return 0 if self.own is None else max(-int(state["clock"][0, 1]), 0)
 
     # Looking back
 
-    def rows(self, points: Float64Array) -> Float64Array:
-        """Points in units of their columns' spread, as streams keep them."""
-        return as_kept(self.model.rows(points, self.compute))
+    def rows(self, points: Float64Array, usual: Float64Array | None = None) -> Float64Array:
+        """Points in units of their columns' spread, as streams keep them; or relative to a level and spread."""
+        rows = self.model.rows(points, self.compute)
+        return as_kept(rows if usual is None else relative(rows, usual))
 
     def points_of(self, state: WindowState, stream: int) -> Float64Array:
         """The latest points of a stream, oldest first, as far as the digits that are kept tell."""
-        return self.points_at(latest(state, stream, RECENT * self.model.spans.widest))
+        return self.points_at(latest(state, stream, RECENT * self.model.spans.widest), self.usual(state, stream))
 
-    def points_at(self, along: Float64Array) -> Float64Array:
-        """Points whose rows these are, in units of their columns' spread; of directions, points that lie in them."""
+    def usual(self, state: WindowState, stream: int) -> Float64Array | None:
+        """A stream's own level and spread, if it has one."""
+        return None if self.own is None else np.asarray(state["own"][stream])
+
+    def points_at(self, along: Float64Array, usual: Float64Array | None = None) -> Float64Array:
+        """Points whose rows these are, in units of their columns' spread; of directions, points that lie in them.
+
+        usual: the level and spread that rows are relative to, if they are.
+        """
         model = self.model
-        own = SOFT * np.sinh(along / SOFT)
+        own = hard(along)
+        if usual is not None:
+            own = usual[0] + usual[1] * own
         if model.axes.size:
             own = own @ np.linalg.pinv(model.axes)
         points = np.repeat(self.past[-1:], len(own), axis=0)
@@ -213,14 +271,16 @@ class ViewsLive(Caching, Cold):
             "chosen": model.chosen, "axes": model.axes, "lags": model.lags, "sizes": model.sizes,
             "middle": self.middle, "unit": self.unit, "level": self.level, "pace": list(self.pace), "past": self.past,
             "scale": self.scale, "columns": list(self.columns), "owners": self.owners,
+            **({} if self.own is None else {"baseline": model.spans.own, "own": vars(self.own)}),
         }  # fmt: skip
 
     @classmethod
     def restore(cls, parts: Parts, windows: tuple[int, ...], compute: Functions) -> ViewsLive:
         """The object that `parts` describes."""
-        spans = Spans(np.array(windows, np.int64), parts["base"], parts["gap"])
+        spans = Spans(np.array(windows, np.int64), parts["base"], parts["gap"], parts.get("baseline", 0))
         learnt = (parts[name] for name in ("centre", "spread", "chosen", "axes", "lags", "sizes"))
         return cls(
             Model(spans, *learnt), parts["middle"], parts["unit"], parts["level"], Pace(*parts["pace"]), parts["past"],
             parts["scale"], tuple(parts["columns"]), parts["owners"], compute,
+            OwnLevels(**parts["own"]) if "own" in parts else None,
         )  # fmt: skip

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin._execution.threads import Threads
 from tocsin._statistics.base import Parts, Points, WindowState
-from tocsin._statistics.view_streams import KEPT, NO_CHANNELS, Loudest, silenced, summed, watch
+from tocsin._statistics.own_levels import left
+from tocsin._statistics.view_streams import FOLLOWS, NO_CHANNELS, Loudest, silenced, summed, watch
 from tocsin._statistics.views import ViewsLive
 
 STREAMS = 256
@@ -18,7 +19,8 @@ class ViewsBank:
     """What `ViewsLive` keeps of a stream, for each of many; on a GPU, if they are stepped there."""
 
     def __init__(self, live: ViewsLive, count: int) -> None:
-        self.live, self.count, self.compute = live, count, live.compute.stepping
+        self.live, self.count = live, count
+        self.compute = live.compute.nearby if live.has_baselines else live.compute.stepping
         put, self.takes_tensors = self.compute.put, self.compute.on_gpu
         self._ear = live.ear.put(self.compute)
         self._state: WindowState = {name: put(np.repeat(part, count, axis=0)) for name, part in live.begin(0).items()}
@@ -35,15 +37,27 @@ class ViewsBank:
         streams = compute.put(chosen)
 
         def some(start: int) -> None:
+            piece = slice(start, min(start + size, count))
+            if self.live.has_baselines:
+                self.live.watch(
+                    self._state, points, streams, self._first[:count], self._last[:count], piece, self._found
+                )
+                return
             watch(
-                compute, self._ear, self._state, points, streams, self._first, self._last,
-                slice(start, min(start + size, count)), self._found, self._nothing,
+                compute, self._ear, self._state, points, streams, self._first, self._last, piece, self._found,
+                self._nothing,
             )  # fmt: skip
 
         starts = range(0, count, size)
         list(self._executor.map(some, starts) if len(starts) > 1 else map(some, starts))
         best, which = self._found
         return np.array(compute.get(best[:count, None])), np.array(compute.get(which[:count]))
+
+    def learning(self, chosen: Int64Array) -> BoolArray | None:
+        if not self.live.has_baselines:
+            return None
+        waits: BoolArray = left(self._state, chosen) > 0
+        return waits if waits.any() else None
 
     def clear(self, chosen: Int64Array) -> None:
         """Let these streams begin after the reference."""
@@ -67,7 +81,7 @@ class ViewsBank:
 
     def state(self) -> Parts:
         """What steps change."""
-        return {name: self.compute.get(self._state[name]) for name in KEPT}
+        return {name: self.compute.get(part) for name, part in self._state.items() if name != FOLLOWS}
 
     def resume(self, state: Parts) -> None:
         """Go on from what `state` gave."""

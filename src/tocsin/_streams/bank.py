@@ -20,11 +20,12 @@ from tocsin._compute.arrays import Array, BoolArray, Float64Array, Int64Array, U
 from tocsin._data import validation
 from tocsin._data.contextual import Contextual
 from tocsin._detector import storage
-from tocsin._detector.base import content_of, fitted_of, taken_in
+from tocsin._detector.base import content_of, fitted_of, must_have_baselines, taken_in
 from tocsin._detector.checking import sizes_of
 from tocsin._detector.checking_runs import check_bank
 from tocsin._detector.detector import Detector, from_content
 from tocsin._detector.starting import places_of, warm_windows
+from tocsin._detector.stepping import with_learning
 from tocsin._execution.threads import undisturbed
 from tocsin._explain.result import Explanation
 from tocsin._state import Fitted, Run
@@ -134,9 +135,11 @@ class DetectorBank:
     def _step(self, chosen: Int64Array, points: Points) -> Outcomes:
         if self._fitted.resets:
             self._renew(chosen[self._rang[chosen] > 0])
+        learning = self._windows.learning(chosen)
         values, spoke = self._entered(chosen, points)
         self._time[chosen] += 1
         outcomes = self._fitted.rule(values, _coins_of(chosen), self._run[chosen], self._time[chosen], spoke)
+        outcomes = with_learning(outcomes, learning)
         ear = self._fitted.ear
         if ear is not None and self._news is not None:
             outcomes = ear.told(outcomes, ear.watch(self._news, points, chosen))
@@ -160,11 +163,17 @@ class DetectorBank:
         values[young] += due if isinstance(values, np.ndarray) else windows.compute.put(due)
         return values, None
 
-    def reset(self, streams: object = None) -> None:
-        """Start new runs: of all streams, or of those named."""
+    def reset(self, streams: object = None, *, baseline: bool = False) -> None:
+        """Start new runs: of all streams, or of those named. baseline: of new recordings; see `Detector.reset`."""
         chosen = self._named(streams)
+        if baseline:
+            must_have_baselines(self._fitted)
         with self._lock:
-            undisturbed(partial(self._renew, chosen))
+            undisturbed(partial(self._anew if baseline else self._renew, chosen))
+
+    def _anew(self, chosen: Int64Array) -> None:
+        self._run[chosen] += 1
+        self._begin(chosen)
 
     def _renew(self, chosen: Int64Array) -> None:
         self._run[chosen] += 1

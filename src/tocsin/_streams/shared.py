@@ -7,7 +7,7 @@ from typing import Protocol
 from tocsin._calibration.result import Calibration
 from tocsin._common.errors import InputError
 from tocsin._compute import Functions
-from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin._state import Fitted
 from tocsin._statistics.base import Parts, Points, WindowState
 from tocsin._statistics.mmd_bank import GaussianBank
@@ -29,6 +29,9 @@ class Bank(Protocol):
 
     def step(self, chosen: Int64Array, points: Points) -> tuple[Float64Array, Int64Array | None]:
         """Let one point enter each of these streams: channels as a rule takes them, and which of them spoke."""
+
+    def learning(self, chosen: Int64Array) -> BoolArray | None:
+        """Which of these streams still give observations for their own levels; None if none does."""
 
     def clear(self, chosen: Int64Array) -> None:
         """Let these streams begin, with no points of their own."""

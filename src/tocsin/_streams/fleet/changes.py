@@ -20,8 +20,8 @@ from tocsin._compute.arrays import Array
 from tocsin._compute.numpy_news import MARKS
 from tocsin._streams.fleet.states import HEAD, SUMMED, KeyStates, checksum
 
-CHANGE, CHANGE_OF_VIEWS, CHANGE_WITH_NEWS = 0xC4A6, 0xC4A7, 0xC4A8
-"""Where a state has its version."""
+CHANGE, CHANGE_OF_VIEWS, CHANGE_WITH_NEWS, CHANGE_OF_OWN = 0xC4A6, 0xC4A7, 0xC4A8, 0xC4A9
+"""Where a state has its version; the last of views with levels of their own."""
 
 MARK = np.dtype([("change", "<u2"), ("rows", "<u4"), ("widest", "<u4"), ("entered", "<u4")])
 MARK_WITH_NEWS = np.dtype([*MARK.descr, ("heard", "<u4")])
@@ -98,7 +98,9 @@ def _moved(pieces: Sequence[Piece], window: bytes, newest: bytes) -> list[bytes]
     return moved
 
 
-FORMS = {CHANGE: MARK, CHANGE_OF_VIEWS: MARK_OF_VIEWS, CHANGE_WITH_NEWS: MARK_WITH_NEWS}
+FORMS = {
+    CHANGE: MARK, CHANGE_OF_VIEWS: MARK_OF_VIEWS, CHANGE_WITH_NEWS: MARK_WITH_NEWS, CHANGE_OF_OWN: MARK_OF_VIEWS,
+}  # fmt: skip
 
 
 def _mark(kind: np.dtype[Any], entered: int) -> Any:
@@ -111,11 +113,12 @@ def _mark(kind: np.dtype[Any], entered: int) -> Any:
             return np.array((CHANGE, *sizes), MARK)[()]
         return np.array((CHANGE_WITH_NEWS, *sizes, kind["latest"].shape[0]), MARK_WITH_NEWS)[()]
     (columns, places), (_, whole), (channels,) = (kind[name].shape for name in ("rows", "rests", "scale"))
-    return np.array((CHANGE_OF_VIEWS, columns, places, whole, channels, entered), MARK_OF_VIEWS)[()]
+    change = CHANGE_OF_OWN if "own" in names else CHANGE_OF_VIEWS
+    return np.array((change, columns, places, whole, channels, entered), MARK_OF_VIEWS)[()]
 
 
 def _pieces(mark: Any) -> list[Piece]:
-    if mark["change"] != CHANGE_OF_VIEWS:
+    if mark["change"] in (CHANGE, CHANGE_WITH_NEWS):
         rows, widest, entered = int(mark["rows"]), int(mark["widest"]), int(mark["entered"])
         window = Piece(rows, widest, 4, entered)
         if mark["change"] == CHANGE:
@@ -124,7 +127,8 @@ def _pieces(mark: Any) -> list[Piece]:
         return [window, Piece(1, heard, 1, heard)]
     columns, places, whole, channels, entered = (int(mark[name]) for name in MARK_OF_VIEWS.names[1:])  # type: ignore[index]
     # Running scales change with every row, and so does the number of rows, in eight bytes.
-    return [
+    pieces = [
         Piece(columns, places, 2, entered), Piece(columns, whole, 1, min(entered, whole)),
         Piece(1, channels, 4, channels), Piece(1, 1, 8, 1),
     ]  # fmt: skip
+    return [*pieces, Piece(2, columns, 8, columns)] if mark["change"] == CHANGE_OF_OWN else pieces

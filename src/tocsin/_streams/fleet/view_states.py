@@ -1,7 +1,7 @@
 """States of keys that are heard by views.
 
     window  rows (d, places), coarse, in 16 bits, the newest in the last place; rests of the latest (d, places) in 8;
-            running scales in float32; rows of the stream so far
+            running scales in float32; rows of the stream so far; its own level and spread, if streams have these
 
 What else a step needs follows from these.
 """
@@ -20,21 +20,24 @@ from tocsin._statistics.view_model import LAGS
 from tocsin._statistics.view_streams import COARSEST, Places
 from tocsin._streams.fleet.states import MOST, KeyStates, with_head
 
+NARROWEST = 1e-100
+"""What a stream's own spread is at least."""
 
-def layout_of_views(columns: int, channels: int, places: Places) -> np.dtype[Any]:
-    """Of a state without its tail."""
-    return with_head(
-        [
-            ("rows", "<i2", (columns, places.coarse)), ("rests", "i1", (columns, places.whole)),
-            ("scale", "<f4", (channels,)), ("age", "<i8"),
-        ]
-    )  # fmt: skip
+
+def layout_of_views(columns: int, channels: int, places: Places, *, own: bool) -> np.dtype[Any]:
+    """Of a state without its tail. own: whether streams have levels of their own."""
+    window: list[Any] = [
+        ("rows", "<i2", (columns, places.coarse)), ("rests", "i1", (columns, places.whole)),
+        ("scale", "<f4", (channels,)), ("age", "<i8"),
+    ]  # fmt: skip
+    return with_head([*window, ("own", "<f8", (2, columns))] if own else window)
 
 
 @dataclass(eq=False)
 class ViewStates(KeyStates):
     """With rows as hot functions have them: see `numpy_view_streams`. filled is the first of the clock's numbers.
 
+    age: rows of the stream so far; less than 0 while its level is learnt.  own: that, and its spread.
     sums: of windows, once a batch asks for them.
     """
 
@@ -44,6 +47,7 @@ class ViewStates(KeyStates):
     age: Int64Array
     position: Int64Array
     loud: Float64Array
+    own: Float64Array | None = None
     sums: Float64Array | None = None
 
     @classmethod
@@ -56,33 +60,45 @@ class ViewStates(KeyStates):
             "age": parts["age"].astype(np.int64),
             "position": np.full(len(parts["rows"]), many),
             "loud": np.zeros(parts["scale"].shape),
+            **({"own": np.array(parts["own"], np.float64, order="C")} if "own" in parts else {}),
         }
 
     def parts(self) -> dict[str, Array]:
         return {
             "rows": _in_order(self.rows, self.position), "rests": _in_order(self.rests, self.position),
-            "scale": self.scale, "age": self.age,
+            "scale": self.scale, "age": self.age, **self._levels,
         }  # fmt: skip
 
+    @property
+    def _levels(self) -> dict[str, Array]:
+        return {} if self.own is None else {"own": self.own}
+
     def right(self) -> BoolArray:
-        widest = (self.rests.shape[1] - LAGS - 1) // 2
-        right: BoolArray = (np.abs(self.filled) <= widest) & (self.age >= 0) & (self.age <= MOST)
+        whole = self.rests.shape[1]
+        youngest = 0 if self.own is None else -whole
+        right: BoolArray = (
+            (np.abs(self.filled) <= (whole - LAGS - 1) // 2) & (self.age >= youngest) & (self.age <= MOST)
+        )
         right &= (np.abs(self.rows.astype(np.int32)) <= COARSEST).all((1, 2))
         # Also where a number is none.
         right &= ((self.scale >= 1) & (self.scale <= LOUDEST)).all(1)
+        if self.own is not None:
+            right &= np.isfinite(self.own).all((1, 2)) & (self.own[:, 1] >= NARROWEST).all(1)
         return right
 
     def streams(self) -> WindowState:
         """What hot functions take, all but sums. Clocks are a copy: see `follow`."""
         return {
             "rows": self.rows, "rests": self.rests, "position": self.position, "scale": self.scale,
-            "clock": np.stack([self.filled, self.age], axis=1), "loud": self.loud,
+            "clock": np.stack([self.filled, self.age], axis=1), "loud": self.loud, **self._levels,
         }  # fmt: skip
 
     def put(self, k: int, state: WindowState) -> None:
         """Let a key have what one stream has."""
         self.rows[k], self.rests[k], self.scale[k] = state["rows"][0], state["rests"][0], state["scale"][0]
         self.position[k], (self.filled[k], self.age[k]) = state["position"][0], state["clock"][0]
+        if self.own is not None:
+            self.own[k] = state["own"][0]
 
 
 def _in_order(kept: Array, position: Int64Array) -> Array:

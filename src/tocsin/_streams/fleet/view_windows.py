@@ -14,7 +14,7 @@ from tocsin._explain.result import Explanation
 from tocsin._state import Fitted, Run
 from tocsin._state.outcomes import Outcome
 from tocsin._statistics.base import WindowState
-from tocsin._statistics.view_streams import KEPT, Loudest, Places, begun, history, silenced, summed, watch
+from tocsin._statistics.view_streams import Loudest, Places, begun, history, silenced, summed
 from tocsin._statistics.views import ViewsLive
 from tocsin._streams.fleet.prints import fingerprint_of
 from tocsin._streams.fleet.view_states import ViewStates, layout_of_views
@@ -30,7 +30,12 @@ class ViewWindows:
         self.fitted, self._live, self._executor = fitted, live, Threads(workers)
         places = Places.of(live.model.spans)
         self.columns, self.widest = live.past.shape[1], places.coarse
-        self.layout = layout_of_views(live.model.width, len(live.unit), places)
+        self.layout = layout_of_views(live.model.width, len(live.unit), places, own=live.has_baselines)
+
+    @property
+    def has_baselines(self) -> bool:
+        """Whether keys have levels of their own."""
+        return self._live.has_baselines
 
     @cached_property
     def fingerprint(self) -> int:
@@ -66,14 +71,16 @@ class ViewWindows:
     ) -> tuple[Int64Array, Int64Array, list[Outcome]]:
         """Let points first..stop of each of these keys enter, up to its first alarm; where that is, who rang, how."""
         state, last, found = self._streams(kept), stop.copy(), Loudest.of(len(observed))
+        young = kept.age[chosen] < 0
 
         def some(start: int) -> None:
             piece, live = slice(start, min(start + KEYS_AT_ONCE, len(chosen))), self._live
-            watch(live.compute, live.ear, state, observed, chosen, first, last, piece, found, halt=True)
+            live.watch(state, observed, chosen, first, last, piece, found, halt=True)
 
         list(self._executor.map(some, range(0, len(chosen), KEYS_AT_ONCE)))
         kept.filled[:], kept.age[:] = state["clock"].T
         kept.entered[chosen] = np.minimum(kept.entered[chosen] + last - first, self.widest)
+        kept.entered[chosen[young & (kept.age[chosen] >= 0)]] = self.widest  # told in units of their own from now on
         ends = last - 1
         time = kept.time[chosen] + last - first
         outcomes = self.fitted.rule(
@@ -90,7 +97,7 @@ class ViewWindows:
 
     def carry(self, kept: ViewStates, k: int, old: ViewStates, earlier: Any) -> bool:
         """Let a key go on from what an earlier detector has left of it; whether it can."""
-        if not isinstance(earlier, ViewWindows):
+        if not isinstance(earlier, ViewWindows) or self._live.has_baselines or earlier.has_baselines:
             return False
         live, widest = self._live, self._live.model.spans.widest
         past = np.concatenate([live.past, earlier.points(old)])
@@ -111,7 +118,7 @@ class ViewWindows:
         from tocsin._explain.alarm import Alarm  # needs scipy, which watching does not
 
         everything = self._streams(kept)
-        state = {name: everything[name][k : k + 1] for name in (*KEPT, "sums")}
+        state = {name: part[k : k + 1] for name, part in everything.items()}
         place = int(kept.key[k]), int(kept.run[k]), outcome.time
         run = Run.of_window(self._live.points_of(state, 0), *place, outcome, [state])
         return Alarm.of(self.fitted, run).explain()
