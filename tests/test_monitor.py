@@ -302,6 +302,9 @@ def test_what_it_is_given(detectors: dict[str, Detector]) -> None:
         Monitor(Detector(100))
     with pytest.raises(InputError, match="not with a dict"):
         Monitor({})  # type: ignore[arg-type]
+    for option in ({"given": [0]}, {"baseline": 20}):
+        with pytest.raises(InputError, match=f"{next(iter(option))}.*does not yet"):
+            Monitor(copy(detectors["warm"]).set_params(**option))
     ringing = copy(detectors["warm"])
     ringing.update_until_alarm(np.full((50, 3), 4.0))
     monitor = Monitor(ringing)

@@ -163,7 +163,7 @@ class Explanation:
 
         def moved(time: int) -> int:
             back = last - time
-            return judged[-1 - back] if back < len(judged) else time + by
+            return judged[-1 - back] if 0 <= back < len(judged) else time + by
 
         return replace(
             self,

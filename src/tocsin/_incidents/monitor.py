@@ -32,6 +32,12 @@ from tocsin._statistics.base import Points
 After = Literal["wait", "ring"]
 AFTER = get_args(After)
 
+NOT_YET = {
+    "given": "observations with a context: some are left out, and what was expected of the others is forgotten",
+    "baseline": "streams with a level of their own: a return is judged by that of the reference",
+}
+"""Options of detectors that no monitor takes."""
+
 
 class Monitor:
     """Watches a stream with a fitted detector, and tells of each change once.
@@ -68,6 +74,7 @@ class Monitor:
             raise InputError(
                 f"A monitor watches with a Detector, not with a {type(detector).__name__}. Give one that was fitted."
             )
+        _must_be_plain(detector)
         self.after = after
         self._watches = replace(fitted_of(detector), resets=False)
         self._listens = listening(self._watches)
@@ -298,3 +305,13 @@ class Monitor:
         told = counted(len(self.incidents), "incident")
         last = f"; {self.incident}" if self.incident else ""
         return f"<Monitor(after={self.after!r}) after {counted(self.row, 'observation')}: {told}{last}>"
+
+
+def _must_be_plain(detector: Detector) -> None:
+    """Refuse what no incident is made of yet."""
+    for option, what in NOT_YET.items():
+        if getattr(detector, option) is not None:
+            raise InputError(
+                Option(option, getattr(detector, option)),
+                f": a monitor does not yet know incidents of {what}. Watch with the detector by itself.",
+            )

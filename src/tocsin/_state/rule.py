@@ -55,13 +55,15 @@ class Rule(Caching):
     def one(self, values: Float64Array, run: int, time: int, *, learning: bool = False) -> Outcome:
         """The same for one observation of a detector alone, (1, K), sooner. learning: whether a level is, from it."""
         if time < self.untested:
-            return Outcome(time, False, math.nan, math.nan, math.nan, None, learning)
+            return Outcome(time, False, math.nan, math.nan, math.nan, None, learning=learning)
         statistic, threshold, loudest = self.compute.judge_one(values, self._seed, run, time, self.untested, *self._law)
         if math.isnan(statistic):  # a run that goes on after its alarm is silent for a while
-            return Outcome(time, False, statistic, threshold, math.nan, None, learning)
+            return Outcome(time, False, statistic, threshold, math.nan, None, learning=learning)
         curve = self.limits.curve
         rarity = curve.rarity(statistic) if curve else math.nan
-        return Outcome(time, statistic > threshold, statistic, threshold, rarity, self.channels[loudest], learning)
+        return Outcome(
+            time, statistic > threshold, statistic, threshold, rarity, self.channels[loudest], learning=learning
+        )
 
     def quiet_at_first(self, values: Array, coins: Float64Array) -> BoolArray:
         """Which of these windows, about to begin runs, do not ring at once; coins are given, not hashed."""
