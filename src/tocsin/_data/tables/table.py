@@ -110,9 +110,12 @@ class Values:
     def _word(self, value: float) -> str | None:
         if value != value:
             return None
-        if self.holds == "truth values":
-            return word_of(bool(value))
-        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e16 else repr(value)
+        return word_of(bool(value)) if self.holds == "truth values" else number_word(value)
+
+
+def number_word(value: float) -> str:
+    """A number as a word."""
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e16 else repr(value)
 
 
 def word_of(truth: bool) -> str:
