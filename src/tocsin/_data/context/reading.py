@@ -13,7 +13,7 @@ from tocsin._compute.arrays import Float64Array
 from tocsin._data.context.basis import Surrounding
 from tocsin._data.context.expectation import Expectation
 from tocsin._data.context.laws import What
-from tocsin._data.tables import Column, Values
+from tocsin._data.tables import Column, Values, times_in
 from tocsin._data.tables.table import Holds, number_word, plain_numbers, word_of
 
 NO_NEWS = np.zeros((1, 0))
@@ -103,9 +103,12 @@ def _kept(own: Surrounding, value: object) -> float | None:
     """A value of the context that is no number, as one; None if it takes a closer look."""
     if own.kind == "category":
         return float(own.place(_word(value))) if _is_word(own.holds, value) else None
-    if own.holds == "times" and isinstance(value, datetime.datetime):
-        return float(own.kept(Values.of_objects([value], own.name))[0])
-    return None
+    if own.holds != "times":
+        return None
+    if type(value) is str:
+        times, other = times_in(Values.of_words([value]))
+        return float(times.data[0]) if other is None else None
+    return float(Values.of_objects([value], own.name).data[0]) if isinstance(value, datetime.datetime) else None
 
 
 def _is_word(holds: Holds, value: object) -> bool:
