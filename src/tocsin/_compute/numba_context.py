@@ -24,8 +24,7 @@ def context_rows(
     width: int,
     context: Float64Array,
     values: Float64Array,
-    expected: Float64Array,
-    spread: Float64Array,
+    beside: Float64Array,
     residuals: Float64Array,
 ) -> None:
     """What is expected of rows whose context is known, the spread around it, and the rows relative to both.
@@ -49,9 +48,10 @@ def context_rows(
         places, halves: of laws one after the other: their functions, and the lower triangle of what is not known.
         least_share, farthest: between which shares lie; and beyond which residuals are all alike.
     width: functions in all.  context: as numbers, (n, columns).  values: what laws are of, (n, laws).
-    expected: what is expected besides, to which the rest is added.  spread, residuals: to be filled; (n, laws).
+    beside: what is expected, to which all of it is added; the spread and the context, to be filled; side by side.
+    residuals: to be filled; (n, laws).
     """
-    _rows(width, context, values, expected, spread, residuals, *prepared)
+    _rows(width, context, values, beside, residuals, *prepared)
 
 
 @inlined
@@ -86,8 +86,7 @@ def _rows(
     width: int,
     context: Float64Array,
     values: Float64Array,
-    expected: Float64Array,
-    spread: Float64Array,
+    beside: Float64Array,
     residuals: Float64Array,
     terms: Int64Array,
     numbers: Float64Array,
@@ -104,6 +103,8 @@ def _rows(
 ) -> None:
     functions, logarithms, root = np.empty(width), np.empty(laws.shape[0]), np.empty(width)
     for row in range(context.shape[0]):
+        expected, spread = beside[row, : laws.shape[0]], beside[row, laws.shape[0] : 2 * laws.shape[0]]
+        beside[row, 2 * laws.shape[0] :] = context[row]
         functions[:] = 0.0
         functions[0] = 1.0
         for t in range(terms.shape[0]):
@@ -134,13 +135,13 @@ def _rows(
             weight = functions[used[u]]
             if weight != 0.0:
                 for law in range(laws.shape[0]):
-                    expected[row, law] += weight * weights[0, u, law]
+                    expected[law] += weight * weights[0, u, law]
                     logarithms[law] += weight * weights[1, u, law]
         for law in range(laws.shape[0]):
             begin, count, half = laws[law, 2], laws[law, 3], laws[law, 4]
             own = math.exp(min(max(logarithms[law], limits[0, law]), limits[1, law]))
             if laws[law, 0]:
-                share = min(max(expected[row, law], least_share), 1 - least_share)
+                share = min(max(expected[law], least_share), 1 - least_share)
                 own = math.sqrt(share * (1 - share)) / limits[2, law]
             root[:count] = 0.0
             for i in range(count):
@@ -152,8 +153,8 @@ def _rows(
             unsure = 0.0
             for i in range(count):
                 unsure += root[i] * root[i]
-            spread[row, law] = limits[2, law] * math.sqrt(own * own + unsure)
-            residual = (values[row, law] - expected[row, law]) / spread[row, law]
+            spread[law] = limits[2, law] * math.sqrt(own * own + unsure)
+            residual = (values[row, law] - expected[law]) / spread[law]
             if residual != residual and laws[law, 1]:
                 residual = 0.0
             residuals[row, law] = min(max(residual, -farthest), farthest) if residual == residual else residual

@@ -156,10 +156,10 @@ class Contextual(Tabular):
         self, context: Float64Array, values: Float64Array, news: Float64Array, foretold: Float64Array | None = None
     ) -> tuple[Float64Array, Float64Array]:
         """Points, and what is told beside them, of rows whose context is known."""
-        residuals, expected, spread = self.expectation.relative(context, values, foretold)
+        residuals, beside = self.expectation.relative(context, values, foretold)
         if news.shape[1]:
             residuals = np.concatenate((residuals, news), axis=1)
-        return self.columns.encode_numbers(residuals), np.concatenate((expected, spread, context), axis=1)
+        return self.columns.encode_numbers(residuals), beside
 
     @cached_property
     def reading(self) -> Reading:

@@ -81,11 +81,10 @@ class Watcher(DetectorBase[C]):
         Whatever goes wrong, or interrupts it, the observation is taken in or it is not: nothing is left half-way.
         """
         with self._held:
-            fitted, run = self._ready(), self._run
-            beside = None
+            fitted, run, beside = self._ready(), self._run, None
             if isinstance(fitted.intake, Contextual):
                 point, beside = fitted.intake.taken_one(x)
-                if np.isnan(point[0, 0]):
+                if point[0, 0] != point[0, 0]:
                     self._run = run.after(run, beside[:0], 1)
                     return Outcome(run.time, False, np.nan, np.nan, np.nan, None, unseen=True)
                 beside = run.with_beside(beside)

@@ -43,11 +43,13 @@ GRAIN = 2.0**24
 
 
 class Relative(NamedTuple):
-    """Rows relative to what is expected of them, law by law, (n, laws)."""
+    """Rows relative to what is expected of them, law by law, (n, laws).
+
+    beside: what is expected and the spread around it, law by law, and the context, (n, 2 laws + columns).
+    """
 
     residuals: Float64Array
-    expected: Float64Array
-    spread: Float64Array
+    beside: Float64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -90,9 +92,10 @@ class Expectation:
 
     def of(self, context: Table) -> tuple[Float64Array, Float64Array]:
         """What is expected of rows of a context that is known, and the spread around it; (n, laws) each."""
-        nothing = np.zeros((len(context), len(self.laws)))
-        relative = self.relative(self.design.kept(context), nothing, self.foretold(context))
-        return relative.expected, relative.spread
+        count = len(self.laws)
+        nothing = np.zeros((len(context), count))
+        beside = self.relative(self.design.kept(context), nothing, self.foretold(context)).beside
+        return beside[:, :count], beside[:, count : 2 * count]
 
     def foretold(self, context: Table) -> Float64Array:
         """What regressors of the user's expect of rows of a context that is known, (n, laws); 0 for other laws."""
@@ -110,9 +113,11 @@ class Expectation:
         context: as numbers, (n, columns).  values: what the laws are of, (n, laws), NaN where one is missing.
         foretold: by regressors of the user's, if there are any.
         """
-        expected = np.zeros(values.shape) if foretold is None else foretold
-        spread, residuals = self._prepared.relative(context, values, expected)
-        return Relative(residuals, expected, spread)
+        count = len(self.laws)
+        beside = np.zeros((len(context), 2 * count + context.shape[1]))
+        if foretold is not None:
+            beside[:, :count] = foretold
+        return Relative(self._prepared.relative(context, values, beside), beside)
 
     @cached_property
     def _prepared(self) -> Prepared:

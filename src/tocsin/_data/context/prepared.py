@@ -29,18 +29,17 @@ class Prepared:
             used[law.places] = used[law.spread_places] = True
         return cls((*_basis(design, used), *_sums(design.width, laws, fills, np.flatnonzero(used))), design.width)
 
-    def relative(
-        self, context: Float64Array, values: Float64Array, expected: Float64Array
-    ) -> tuple[Float64Array, Float64Array]:
-        """The spread around what is expected of rows whose context is known, and the rows relative to both.
+    def relative(self, context: Float64Array, values: Float64Array, beside: Float64Array) -> Float64Array:
+        """Rows whose context is known, relative to what is expected of them, (n, laws).
 
-        context: as numbers, (n, columns).  values: what laws are of.  expected: all that is expected is added to it.
+        context: as numbers, (n, columns).  values: what laws are of.
+        beside: what is expected, to which all of it is added; the spread and the context, to be filled.
         """
         from tocsin._compute.numba_context import context_rows  # slow to import, and needed for contexts alone
 
-        spread, residuals = np.empty_like(expected), np.empty_like(expected)
-        context_rows(self.arrays, self.width, context, values, expected, spread, residuals)
-        return spread, residuals
+        residuals = np.empty(values.shape)
+        context_rows(self.arrays, self.width, context, values, beside, residuals)
+        return residuals
 
 
 def _basis(design: Design, used: Int64Array) -> tuple[Int64Array, Float64Array, Int64Array, float]:

@@ -14,7 +14,7 @@ from tocsin._data.context.basis import Surrounding
 from tocsin._data.context.expectation import Expectation
 from tocsin._data.context.laws import What
 from tocsin._data.tables import Column, Values, times_in
-from tocsin._data.tables.table import Holds, number_word, plain_numbers, word_of
+from tocsin._data.tables.table import Holds, number_word, plain_numbers, seconds_of, word_of
 
 NO_NEWS = np.zeros((1, 0))
 
@@ -108,7 +108,9 @@ def _kept(own: Surrounding, value: object) -> float | None:
     if type(value) is str:
         times, other = times_in(Values.of_words([value]))
         return float(times.data[0]) if other is None else None
-    return float(Values.of_objects([value], own.name).data[0]) if isinstance(value, datetime.datetime) else None
+    if not isinstance(value, datetime.datetime):
+        return None
+    return seconds_of(value) if value == value else math.nan  # pandas has one that is no time
 
 
 def _is_word(holds: Holds, value: object) -> bool:
