@@ -1,4 +1,7 @@
-"""The quality of a stream's data beside the reference's, column by column, gathered while the stream is read."""
+"""The quality of a stream's data beside the reference's, column by column, gathered while the stream is read.
+
+A long file, since what is known of a column, seen of it, and said of it stand beside each other.
+"""
 
 from __future__ import annotations
 
@@ -280,10 +283,8 @@ class Quality:
     """Of all columns of a stream that a detector looks at."""
 
     def __init__(self, detector: Detector, before: int = 0) -> None:
-        known = _known(detector)
-        if fitted_of(detector).live.has_baselines:
-            # A stream with a level of its own may be where no recording was.
-            known = [own if own.range is None else replace(own, new=None) for own in known]
+        anywhere = fitted_of(detector).live.has_baselines  # a stream's own level may be where no recording was
+        known = (replace(own, new=None) if anywhere and own.range else own for own in _known(detector))
         self.columns = {own.name: Seen(own, before) for own in known}
 
     @property
