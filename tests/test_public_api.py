@@ -145,8 +145,8 @@ def test_type_hints_are_shipped() -> None:
 DOORS = {
     "tocsin": """
         LSDD MMD Blocks Calibration Channel Comparison Custom DependenceWarning Detector DetectorBank Explanation Fleet
-        FleetAlarm Gaussian Independent InputError Landmarks MeanShift MissingExtraError NotFittedError Outcome Outcomes
-        ReferenceWarning Refused Step StorageError TocsinError Views compare
+        FleetAlarm Gaussian Incident Independent InputError Landmarks MeanShift MissingExtraError Monitor NotFittedError
+        Outcome Outcomes ReferenceWarning Refused Step StorageError TocsinError Views compare
     """,
     "tocsin.baselines": "LSDDInc LSDDIncThreshold ScanB ScanBThreshold",
     "tocsin.integrations.river": "ChangeDetector",

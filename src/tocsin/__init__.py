@@ -14,6 +14,8 @@ from tocsin._compare.compare import compare
 from tocsin._compare.result import Comparison
 from tocsin._detector.detector import Detector
 from tocsin._explain.result import Explanation
+from tocsin._incidents.incident import Incident
+from tocsin._incidents.monitor import Monitor
 from tocsin._samplers import Blocks, Independent
 from tocsin._state.outcomes import Outcome, Outcomes
 from tocsin._statistics import LSDD, MMD, Custom, Landmarks, MeanShift, Views
@@ -37,11 +39,13 @@ __all__ = [
     "Fleet",
     "FleetAlarm",
     "Gaussian",
+    "Incident",
     "Independent",
     "InputError",
     "Landmarks",
     "MeanShift",
     "MissingExtraError",
+    "Monitor",
     "NotFittedError",
     "Outcome",
     "Outcomes",

@@ -296,6 +296,16 @@ def altered(watcher: W, **parts: Any) -> W:
     return other
 
 
+def begun(watcher: DetectorBase[C], fitted: Fitted[C], before: Run) -> Run:
+    """The run after this one."""
+    return watcher._begin(fitted, before)
+
+
+def placed(watcher: DetectorBase[C], fitted: Fitted[C], run: Run) -> None:
+    """Let a detector watch with this, in this run, from now on."""
+    watcher._deploy(fitted, run)
+
+
 def options_rule(kind: type[DetectorBase[Any]]) -> Rule:
     """Options of this kind of detector by their names; what they may be is told by whoever takes them."""
     names = signature(kind).parameters.keys() - set(kind._apart)

@@ -31,7 +31,7 @@ VERSION = 7
 
 PARTS = {
     "format", "version", "kind", "options", "names", "statistic", "fitted", "live", "run", "bank", "source",
-    "power",
+    "power", "monitor",
 }  # fmt: skip
 """Of a file: what is none of them would be read, and take memory, for nobody."""
 

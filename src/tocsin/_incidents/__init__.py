@@ -1,0 +1,1 @@
+"""What happens after an alarm: incidents, and how they end."""
