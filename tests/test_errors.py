@@ -40,6 +40,7 @@ PYTHON_ONLY = {
     "after",
     "before",
     "buckets",
+    "context_model",
     "detector",
     "for_all",
     "order",
