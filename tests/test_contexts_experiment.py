@@ -68,8 +68,16 @@ def test_what_misses_its_aim_comes_first(tmp_path: Path) -> None:
     quiet = {f"{method}_{k}": np.inf for method in ("with", "without") for k in range(2)}
     recorded: Row = {"set": "taxis", "given": "time", "cut": 0, "ert": 500, "refused": 0, "with_alarms": 3}
     recorded |= {"with_rows": 900, "without_alarms": 2, "without_rows": 1000, "unseen": 100, **quiet}
-    text = contexts_report.draw({"contexts_simulated": rows, "contexts_recorded": [recorded]}, tmp_path)
-    lines = [line for line in text.splitlines() if line.startswith("| ")]
+    counts: Row = {"quiet": 40, "expected": 20.5, "rang": 18, "rang_in_baseline": 2, "changed": 40}
+    counts |= {"quiet_before": 30, "found": 25, "found_later": 28, "median_delay": np.inf}
+    machines: Row = {"recordings": 6, "memory": 0.5, "tails": 3.0, "method": "with", "fewer": 1.0, **counts}
+    wells: Row = {"set": "wells", "method": "without", "fewer": 4.0, **counts}
+    tables = {"contexts_simulated": rows, "contexts_recorded": [recorded]}
+    tables |= {"baselines_simulated": [machines], "baselines_recorded": [wells]}
+    text = contexts_report.draw(tables, tmp_path)
+    assert "| 6 | 0.5 | 3.0 | with | 1.00 | 18 | 20.5 | 2 | 25 | 30 | - |" in text
+    assert "| wells | without | 4.00 | 18 | 20.5 | 2 | 25 | 30 | - |" in text
+    lines = [line for line in text.partition("# Own baselines")[0].splitlines() if line.startswith("| ")]
     assert lines[1] == "| smooth | 0.0 | 500 | 2.00 | 1.00 | 3.00 | 0% | 10 | 20 | 2.00 | rate, moved, delay |"
     assert lines[2] == "| linear | 0.0 | 500 | 1.00 | 1.00 | 1.00 | 100% | 10 | 40 | 4.00 |  |"
     assert lines[3].startswith("| nothing ")

@@ -23,6 +23,7 @@ FLAGS = {
     "error": "--error",
     "ert": "--ert",
     "folder": "--output",
+    "given": "--given",
     "groups": "--groups",
     "guarantee": "--guarantee",
     "interval": "--interval",

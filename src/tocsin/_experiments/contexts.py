@@ -24,7 +24,7 @@ from tocsin._compute.arrays import Float64Array
 from tocsin._data.tables import Table, Values
 from tocsin._detector.base import altered, fitted_of
 from tocsin._detector.detector import Detector
-from tocsin._experiments import context_sets, contexts_report
+from tocsin._experiments import context_sets, contexts_baselines, contexts_report
 from tocsin._experiments.base import Experiment, Options, Perform, Result, Row, Tables, Unit, generator
 from tocsin._experiments.context_laws import CONTEXT_LAWS, MOVES, as_table, drawn
 from tocsin._experiments.context_sets import SETS
@@ -186,6 +186,7 @@ def measure(options: Options, perform: Perform) -> Tables:
         "contexts_recorded": [
             _recorded_row(unit, own) for unit, own in zip(recorded, perform("recorded contexts", recorded), strict=True)
         ],
+        **contexts_baselines.tables(options, perform),
     }
 
 
@@ -223,8 +224,8 @@ def _trials(own: Result, method: str) -> Iterator[tuple[int, float]]:
 
 
 CONTEXTS = Experiment(
-    "false alarms and delays with a context and without, on simulated and on recorded streams",
-    ("contexts_simulated", "contexts_recorded"),
+    "false alarms and delays with contexts and own baselines, and without, on simulated and on recorded streams",
+    ("contexts_simulated", "contexts_recorded", "baselines_simulated", "baselines_recorded"),
     measure,
     contexts_report.draw,
     has_figures=False,

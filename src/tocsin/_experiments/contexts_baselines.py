@@ -26,7 +26,7 @@ from tocsin._compute.arrays import Float64Array
 from tocsin._detector.base import altered, fitted_of
 from tocsin._detector.detector import Detector
 from tocsin._experiments.base import Options, Perform, Result, Row, Table, Unit, generator
-from tocsin._experiments.contexts_recordings import RECORDED, machine, moved
+from tocsin._experiments.contexts_recordings import RECORDED, folder_of, machine, moved
 from tocsin._power.trials import at_run_time
 from tocsin._statistics.views import Views
 
@@ -149,7 +149,8 @@ def tables(options: Options, perform: Perform) -> dict[str, Table]:
     fleets = list(_fleets(options))
     found = {"baselines_simulated": _rows(fleets, perform("simulated machines", fleets), _law)}
     if options.data is not None:
-        halves = [Half(str(options.data), name, half, options.seed) for name in RECORDED for half in (0, 1)]
+        folders = {name: folder_of(options.data, name) for name in RECORDED}
+        halves = [Half(str(folders[name]), name, half, options.seed) for name in RECORDED for half in (0, 1)]
         found["baselines_recorded"] = _rows(halves, perform("recordings with levels of their own", halves), _set)
     return found
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from tocsin._common.errors import InputError, Option
 from tocsin._compute.arrays import Float64Array
 from tocsin._experiments.base import generator
 from tocsin._experiments.recordings import parquet
@@ -92,6 +93,20 @@ def _vowels(folder: Path) -> Recorded:
         joined = pandas.concat([found.quiet[name][:OTHER_AT], other], ignore_index=True)
         found.changed[name] = Changed(joined, OTHER_AT, name)
     return found
+
+
+FILES = {"3W wells": "wells_3w", "C-MAPSS": "cmapss_fd001", "Japanese vowels": "japanese_vowels"}
+"""Of each set, a Parquet file."""
+
+
+def folder_of(data: Path, name: str) -> Path:
+    """Where in the user's folder a set is."""
+    found = sorted(data.rglob(f"{FILES[name]}.parquet"))
+    if not found:
+        raise InputError(
+            Option("data", str(data)), f" has no {FILES[name]}.parquet. It needs the files of docs/results/contexts.md."
+        )
+    return found[0].parent
 
 
 RECORDED: dict[str, Callable[[Path], Recorded]] = {

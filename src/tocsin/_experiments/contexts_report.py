@@ -1,7 +1,4 @@
-"""What contexts are worth, in tables: what fails its aim first.
-
-Own baselines have tables of their own beside these.
-"""
+"""What contexts are worth, in tables: what fails its aim first."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ import numpy as np
 
 from tocsin._compute.arrays import Float64Array
 from tocsin._experiments.base import Table, Tables
+from tocsin._experiments.contexts_baselines import WITHIN
 from tocsin._experiments.stream_counts import column, distinct, number, where
 
 LOWEST, HIGHEST = 0.8, 1.25
@@ -47,6 +45,15 @@ def draw(tables: Tables, _folder: Path) -> str:
             "stream's own rows ('-': more than half of them were not found), at the detectors' own thresholds. These "
             "streams have changes of their own; nothing is aimed at.\n",
             _recorded(recorded),
+            "# Own baselines\n",
+            "First alarms of quiet recordings that the detector has not seen, after their baselines, and in these; and "
+            f"changes found within {WITHIN} rows, of those before which it was quiet. 'Without' is a detector without "
+            "baselines fitted to the same recordings: at its own threshold (times as rare: 1), and at one so high that "
+            "about as few quiet recordings ring.\n",
+            "## Simulated machines\n",
+            _machines(tables["baselines_simulated"], ("recordings", "memory", "tails")),
+            "## Recordings\n",
+            _machines(tables["baselines_recorded"], ("set",)),
         ]
     )
 
@@ -134,6 +141,18 @@ def _recorded(rows: Table) -> str:
             f"| {number(ratio(own, 'with'))} | {number(ratio(own, 'without'))} "
             f"| {unseen:.0%} | {_rows(median(own, 'with'))} | {_rows(median(own, 'without'))} | {' | '.join(found)} |"
         )
+    return "\n".join([*lines, ""])
+
+
+def _machines(rows: Table, names: tuple[str, ...]) -> str:
+    """tails: degrees of freedom, 0 for a normal law."""
+    head = [*names, "method", "times as rare", "rang", "expected", "in baselines", "found", "of", "median delay"]
+    lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+    for row in rows:
+        own = [str(row[name]) for name in names]
+        told = [row["method"], number(float(row["fewer"])), row["rang"], row["expected"], row["rang_in_baseline"]]
+        told += [row["found"], row["quiet_before"], _rows(float(row["median_delay"]))]
+        lines.append(f"| {' | '.join([*own, *map(str, told)])} |")
     return "\n".join([*lines, ""])
 
 

@@ -284,10 +284,8 @@ class Quality:
     """Of all columns of a stream that a detector looks at."""
 
     def __init__(self, detector: Detector, before: int = 0) -> None:
-        known = _known(detector)
-        if fitted_of(detector).live.has_baselines:
-            # A stream with a level of its own may be where no recording was.
-            known = [own if own.range is None else replace(own, new=None) for own in known]
+        anywhere = fitted_of(detector).live.has_baselines  # a stream's own level may be where no recording was
+        known = (replace(own, new=None) if anywhere and own.range else own for own in _known(detector))
         self.columns = {own.name: Seen(own, before) for own in known}
 
     @property
