@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from tocsin._compute.arrays import Float64Array, Int64Array
-from tocsin._compute.jit import inlined, literal
+from tocsin._compute.jit import literal
 
 LEVELS, SPLINE, FLAT, CIRCLE, DAYS = range(5)
 """What a term is made of: levels of a category, a spline, nothing but 0, harmonics of a cycle, days of the week."""
@@ -54,33 +54,6 @@ def context_rows(
     _rows(width, context, values, beside, residuals, *prepared)
 
 
-@inlined
-def _bend(place: float, inner: float, end: float, last: float) -> float:
-    """The natural cubic spline that begins to bend at a knot."""
-    ahead = max(place - inner, 0.0)
-    return (ahead * ahead * ahead - last) / (end - inner)
-
-
-@literal
-def _spline(x: float, knots: Float64Array, mixing: Float64Array, out: Float64Array) -> None:
-    """Functions of one number, added to zeros; what they are made of in the order of the knots."""
-    count, functions = len(knots), len(out)
-    first, scale = knots[0], knots[-1] - knots[0]
-    place, end = (x - first) / scale, (knots[-1] - first) / scale
-    ahead = max(place - end, 0.0)
-    last = ahead * ahead * ahead
-    before = _bend(place, (knots[-2] - first) / scale, end, last)
-    for j in range(count):
-        own = 1.0
-        if j == 1:
-            own = place
-        elif j > 1:
-            own = _bend(place, (knots[j - 2] - first) / scale, end, last) - before
-        if own != 0.0:
-            for k in range(functions):
-                out[k] += own * mixing[j * functions + k]
-
-
 @literal
 def _rows(
     width: int,
@@ -101,22 +74,41 @@ def _rows(
     least_share: float,
     farthest: float,
 ) -> None:
-    functions, logarithms, root = np.empty(width), np.empty(laws.shape[0]), np.empty(width)
+    count_of_laws = laws.shape[0]
+    functions, logarithms, root = np.empty(width), np.empty(count_of_laws), np.empty(width)
     for row in range(context.shape[0]):
-        expected, spread = beside[row, : laws.shape[0]], beside[row, laws.shape[0] : 2 * laws.shape[0]]
-        beside[row, 2 * laws.shape[0] :] = context[row]
-        functions[:] = 0.0
+        for k in range(context.shape[1]):
+            beside[row, 2 * count_of_laws + k] = context[row, k]
+        for k in range(width):
+            functions[k] = 0.0
         functions[0] = 1.0
         for t in range(terms.shape[0]):
             kind, x, start, count = terms[t, 0], context[row, terms[t, 1]], terms[t, 2], terms[t, 3]
             at, knots = terms[t, 4], terms[t, 5]
             if kind == LEVELS:
-                functions[start + int(x)] = 1.0
+                if x >= 0:
+                    functions[start + int(x)] = 1.0
             elif kind == SPLINE:
-                first = at + knots
-                _spline(x, numbers[at:first], numbers[first : first + knots * count], functions[start : start + count])
+                first, scale = numbers[at], numbers[at + knots - 1] - numbers[at]
+                place, end = (x - first) / scale, (numbers[at + knots - 1] - first) / scale
+                ahead = max(place - end, 0.0)
+                last, before = ahead * ahead * ahead, 0.0
+                for j in range(-1, knots):
+                    # The last bend but one comes first, since it is taken from the others.
+                    own = 1.0 if j < 1 else place
+                    if j < 0 or j > 1:
+                        inner = (numbers[at + (knots - 2 if j < 0 else j - 2)] - first) / scale
+                        ahead = max(place - inner, 0.0)
+                        own = (ahead * ahead * ahead - last) / (end - inner) - before
+                    if j < 0:
+                        before = own
+                    elif own != 0.0:
+                        for k in range(count):
+                            functions[start + k] += own * numbers[at + knots + j * count + k]
             elif kind == DAYS:
-                functions[start + min(int((x - first_monday) % WEEK / DAY), 6)] = 1.0
+                day = (x - first_monday) % WEEK / DAY
+                if day >= 0:
+                    functions[start + min(int(day), 6)] = 1.0
             elif kind == CIRCLE:
                 angle = x % numbers[at] * (2 * np.pi / numbers[at])
                 for k in range(1, count // 2 + 1):
@@ -130,20 +122,22 @@ def _rows(
                 if factor != 0.0:
                     for k in range(twos):
                         functions[start + i * twos + k] = factor * functions[two + k]
-        logarithms[:] = 0.0
+        for law in range(count_of_laws):
+            logarithms[law] = 0.0
         for u in range(len(used)):
             weight = functions[used[u]]
             if weight != 0.0:
-                for law in range(laws.shape[0]):
-                    expected[law] += weight * weights[0, u, law]
+                for law in range(count_of_laws):
+                    beside[row, law] += weight * weights[0, u, law]
                     logarithms[law] += weight * weights[1, u, law]
-        for law in range(laws.shape[0]):
+        for law in range(count_of_laws):
             begin, count, half = laws[law, 2], laws[law, 3], laws[law, 4]
             own = math.exp(min(max(logarithms[law], limits[0, law]), limits[1, law]))
             if laws[law, 0]:
-                share = min(max(expected[law], least_share), 1 - least_share)
+                share = min(max(beside[row, law], least_share), 1 - least_share)
                 own = math.sqrt(share * (1 - share)) / limits[2, law]
-            root[:count] = 0.0
+            for i in range(count):
+                root[i] = 0.0
             for i in range(count):
                 weight = functions[places[begin + i]]
                 if weight != 0.0:
@@ -153,8 +147,8 @@ def _rows(
             unsure = 0.0
             for i in range(count):
                 unsure += root[i] * root[i]
-            spread[law] = limits[2, law] * math.sqrt(own * own + unsure)
-            residual = (values[row, law] - expected[law]) / spread[law]
+            beside[row, count_of_laws + law] = limits[2, law] * math.sqrt(own * own + unsure)
+            residual = (values[row, law] - beside[row, law]) / beside[row, count_of_laws + law]
             if residual != residual and laws[law, 1]:
                 residual = 0.0
             residuals[row, law] = min(max(residual, -farthest), farthest) if residual == residual else residual
