@@ -164,15 +164,15 @@ def mixed(seed: int, count: int) -> list[Record]:
         hour, weekend = row["when"].hour, row["when"].weekday() > 4
         row["x"] += np.sin(hour / 24 * 2 * np.pi) * (3 if weekend else 1) + row["gear"] ** 2
         row["y"] = None if rng.random() < 0.2 + 0.3 * row["night"] else row["y"] * np.exp(row["load"])
+        row["note"] = f"{k} things"
         row["open"] = bool(rng.random() < 0.3 + 0.4 * row["night"])
     return rows
 
 
 @pytest.fixture(scope="module")
 def of_all_kinds() -> Contextual:
-    learned = learn_given(
-        mixed(0, 1200), None, {"flat": "number"}, ["when", "load", "customer", "gear", "night", "flat"]
-    )
+    given = ["when", "load", "customer", "gear", "night", "flat"]
+    learned = learn_given(mixed(0, 1200), None, {"flat": "number", "note": "ignore"}, given)
     assert isinstance(learned.intake, Contextual)
     return learned.intake
 
@@ -241,7 +241,7 @@ def test_a_record_is_read_as_a_table_of_one_row_is(of_all_kinds: Contextual) -> 
         if isinstance(one, Taken) and isinstance(many, Taken):
             assert np.array_equal(one.points, many.points, equal_nan=True)
             assert np.array_equal(one.beside, many.beside, equal_nan=True)
-            quick += row.keys() == known.fields.keys() and known.reading.one(row) is not None
+            quick += row.keys() - {"note"} == known.fields.keys() and known.reading.one(row) is not None
         else:
             assert one == many
     assert quick > len(rows) + 20

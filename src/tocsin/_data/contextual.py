@@ -142,7 +142,7 @@ class Contextual(Tabular):
 
     def _taken_quickly(self, record: Record) -> Taken | None:
         """The same to the last bit; None if the record takes a closer look."""
-        if record.keys() != self.fields.keys():
+        if record.keys() != self.fields.keys() and not self._has_besides(record):
             return None
         found = self.reading.one(record)
         if found is None:
@@ -151,6 +151,12 @@ class Contextual(Tabular):
         if context is None:
             return Taken(np.full((1, self.columns.width), np.nan), np.full((1, self.width_beside), np.nan))
         return Taken(*self._relative(context, values, news))
+
+    def _has_besides(self, record: Record) -> bool:
+        """Whether it has all columns, and those besides are not looked at."""
+        besides = record.keys() - self.fields.keys()
+        all_there = len(record) - len(besides) == len(self.fields)
+        return all_there and all(type(name) is str and self.ignores(name) for name in besides)
 
     def _relative(
         self, context: Float64Array, values: Float64Array, news: Float64Array, foretold: Float64Array | None = None
