@@ -38,6 +38,17 @@ pytestmark = [
 TRIES = 10
 
 
+def interrupt_once(monkeypatch: pytest.MonkeyPatch, place: object, name: str) -> None:
+    """The next call of a function is interrupted before it does anything."""
+    original = getattr(place, name)
+
+    def interrupted(*given: object, **named: object) -> object:
+        monkeypatch.setattr(place, name, original)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(place, name, interrupted)
+
+
 @pytest.mark.parametrize("backend", with_torch)
 @pytest.mark.parametrize("statistic", STATISTICS)
 def test_every_call_is_made_or_not(statistic: str, backend: Backend, tmp_path: Path) -> None:
@@ -77,13 +88,7 @@ def test_an_update_that_has_begun_is_finished(
     first, second = fitted_of(detector).live.members
     enter = "enter_lacking" if age < detector.windows_[-1] else "enter"
     place, name = {"before": (first, enter), "within": (second, enter), "after": (rule.Rule, "one")}[where]
-    original = getattr(place, name)
-
-    def interrupted(*given: object, **named: object) -> object:
-        monkeypatch.setattr(place, name, original)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(place, name, interrupted)
+    interrupt_once(monkeypatch, place, name)
     with pytest.raises(KeyboardInterrupt):
         detector.update(x)
     if where != "before":
@@ -102,13 +107,7 @@ def test_what_is_kept_beside_points_follows_them(where: str, monkeypatch: pytest
     twin = copy(detector)
     live = fitted_of(detector).live.members[0]
     place, name = {"before": (live, "enter"), "judged": (rule.Rule, "one"), "settled": (Run, "settle")}[where]
-    original = getattr(place, name)
-
-    def interrupted(*given: object, **named: object) -> object:
-        monkeypatch.setattr(place, name, original)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(place, name, interrupted)
+    interrupt_once(monkeypatch, place, name)
     with pytest.raises(KeyboardInterrupt):
         detector.update(rows[25])
     if where != "before":
