@@ -135,6 +135,11 @@ def test_tables_say_where_they_come_from(tmp_path: Path, undisturbed: Table) -> 
         assert row["machine"] == provenance.machine()
 
 
+def test_a_commit_may_look_like_a_number(tmp_path: Path) -> None:
+    write_table(tmp_path / "a.csv", [{"commit": "0477007", "count": 3}, {"commit": "12e4567", "count": 4}])
+    assert read_table(tmp_path / "a.csv") == [{"commit": "0477007", "count": 3}, {"commit": "12e4567", "count": 4}]
+
+
 @pytest.mark.parametrize("workers", [1, 2])
 def test_a_failure_keeps_what_was_done(tmp_path: Path, notes: Path, undisturbed: Table, workers: int) -> None:
     """And the next run does the rest only; a third nothing at all."""

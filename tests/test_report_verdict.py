@@ -45,7 +45,8 @@ def seen_alarms(
         )  # fmt: skip
         series = [gathering.Series(rang[-1], rang[-1], count=1, alarms=[SimpleNamespace(explanation=why)])]  # type: ignore[list-item]
     return SimpleNamespace(
-        detector=SimpleNamespace(calibration_=calibration, windows_=(25,)), rows=tests, tests=tests, alarms=len(rang),
+        detector=SimpleNamespace(calibration_=calibration, windows_=(25,), intake_=None), unseen=0,
+        rows=tests, tests=tests, alarms=len(rang),
         close=close, rarest=rarest, rarest_row=rang[-1] if rang else 0, rarest_when=None, series=series,
         quality=SimpleNamespace(columns=quality),
     )  # fmt: skip

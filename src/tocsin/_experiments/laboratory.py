@@ -182,6 +182,10 @@ def _environment(values: dict[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
+TEXTS = {"commit", "machine", "backend"}
+"""Columns that are no numbers, though a commit may look like one."""
+
+
 def write_table(file: Path, table: Table) -> None:
     """As CSV, whole or not at all."""
     lines = io.StringIO()
@@ -193,7 +197,7 @@ def write_table(file: Path, table: Table) -> None:
 
 
 def read_table(file: Path) -> Table:
-    """What `write_table` wrote: numbers where all of a column are numbers."""
+    """What `write_table` wrote: numbers where all of a column are numbers, but for where it comes from."""
     try:
         with file.open(newline="", encoding="utf-8") as lines:
             rows = list(csv.DictReader(lines))
@@ -201,7 +205,8 @@ def read_table(file: Path) -> Table:
         raise InputError(
             f"There is no {file}, so nothing can be drawn yet. Run it without ", Option("draw_only"), " first."
         ) from error
-    columns = {name: _numbers([row[name] for row in rows]) for name in (rows[0] if rows else ())}
+    texts = {name: [row[name] for row in rows] for name in (rows[0] if rows else ())}
+    columns = {name: own if name in TEXTS else _numbers(own) for name, own in texts.items()}
     return [{name: values[i] for name, values in columns.items()} for i in range(len(rows))]
 
 
