@@ -22,7 +22,7 @@ from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 MOST_ROWS = 100_000
 """Rows in succession that are looked for, at most."""
 
-LEAST_TIMES = 2
+LEAST_TIMES = 3
 """The longest run of equal values that the reference has, so often at least, is one that says something."""
 
 
