@@ -78,7 +78,7 @@ def test_an_update_that_has_begun_is_finished(
     place, name = {"before": (first, enter), "within": (second, enter), "after": (rule.Rule, "one")}[where]
     original = getattr(place, name)
 
-    def interrupted(*given: object) -> object:
+    def interrupted(*given: object, **named: object) -> object:
         monkeypatch.setattr(place, name, original)
         raise KeyboardInterrupt
 
