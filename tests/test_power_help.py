@@ -147,3 +147,17 @@ def test_words_gather_what_is_alike() -> None:
     ]
     told = "a shift of 1 spread (flow and heat); halved noise (heat); all columns moved by half a spread"
     assert gathered(remedies) == told
+
+
+def test_own_baselines_are_named_where_recordings_differ() -> None:
+    """In the columns in which they do, and if there are none yet."""
+    rng = np.random.default_rng(2)
+    groups = np.repeat(np.arange(6), 100)
+    rows = np.column_stack([20 * rng.normal(size=6)[groups], np.zeros(600)]) + rng.normal(size=(600, 2))
+    detector = Detector(2000, Views(), seed=1, paths=6).fit(rows, groups=groups, progress=False)
+    (advice,) = [line for line in detector.power(progress=False).advice if "own baselines" in line]
+    assert "differ more in column 1 than" in advice
+    own = Detector(2000, seed=1, paths=6, baseline=20).fit(rows, groups=groups, progress=False)
+    assert not [line for line in own.power(progress=False).advice if "own baselines" in line]
+    alike = Detector(2000, Views(), seed=1, paths=6).fit(rows[:, 1:], groups=groups, progress=False)
+    assert not [line for line in alike.power(progress=False).advice if "own baselines" in line]

@@ -1,16 +1,17 @@
-"""What would find what is not found: a shorter expected run time, or a longer reference."""
+"""What would find what is not found: a shorter expected run time, a longer reference, or own baselines."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from tocsin._calibration.result import Calibration
-from tocsin._common.wording import rounded
-from tocsin._compute.arrays import Int64Array
+from tocsin._common.wording import called, listed, rounded
+from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._data.validation import DEFAULT_WINDOWS, POINTS_PER_WINDOW, default_windows
 from tocsin._power.changes import Cells, Change
 from tocsin._power.draws import Draws
@@ -28,6 +29,9 @@ the shorter one for what it does not."""
 PAIRS, MEANS = 1.0, 0.5
 """How fast the noise of a window falls as it gets wider, by its width to this power: of pairs of points that have
 nothing to do with each other, and of means."""
+
+FEWEST_RECORDINGS, MOST_NAMES = 4, 5
+"""From which own baselines can be learnt; and columns named."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,6 +62,7 @@ class Help:
             told[0] += f" (of {len(remedies):,} tried of {missed:,} that are not found)"
         yield from told
         yield from self._other_rows()
+        yield from self._baselines({remedy.column for remedy in remedies if remedy.column is not None})
 
     def _sooner(self, remedies: Sequence[Remedy]) -> Iterator[str]:
         ert = self.fitted.calibration.ert
@@ -134,3 +139,33 @@ class Help:
             yield "perhaps more rows of reference: what they would find cannot be told from these, where order matters"
         elif fitted.widest == DEFAULT_WINDOWS[-1] and not self._wider:
             yield "hardly more rows: the windows are the widest that there are by default"
+
+    def _baselines(self, missed: Set[str]) -> Iterator[str]:
+        """What can be said of levels of recordings' own, where columns of which changes are not found have such."""
+        fitted, points = self.fitted, self.fitted.reference
+        edges = fitted.edges
+        if edges is None or len(edges) <= FEWEST_RECORDINGS or fitted.live.has_baselines:
+            return
+        if not isinstance(points, np.ndarray) or not missed:
+            return
+        pieces = [points[start:stop] for start, stop in pairwise(edges.tolist())]
+        within = np.median([_spread(piece) for piece in pieces], axis=0)
+        between = _spread(np.array([np.median(piece, axis=0) for piece in pieces]))
+        apart = np.flatnonzero(between > within)
+        own = [name for place, name in enumerate(self.cells.names) if name in missed and place in self._owners(apart)]
+        if own:
+            some = own if len(own) <= MOST_NAMES else [*own[:MOST_NAMES], "others"]
+            yield (
+                f"own baselines (baseline=50, or so many first rows), by which recordings may differ: those of the "
+                f"reference differ more in {listed(map(called, some))} than rows within one do"
+            )
+
+    def _owners(self, features: Int64Array) -> set[int]:
+        """Columns that numbers of a point belong to."""
+        return set(self.fitted.intake.owners[features].tolist())
+
+
+def _spread(rows: Float64Array) -> Float64Array:
+    """Between quartiles, of each number."""
+    low, high = np.quantile(rows, [0.25, 0.75], axis=0)
+    return np.asarray(high - low)
