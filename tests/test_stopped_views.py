@@ -18,13 +18,15 @@ import pytest
 from scipy import stats
 
 from naive_news import chance
-from tocsin import Detector, DetectorBank, Fleet, Views
+from tocsin import Detector, DetectorBank, Fleet, Monitor, Views
 from tocsin import _compute as compute
 from tocsin._calibration.result import Thresholds
 from tocsin._compute import Backend
 from tocsin._compute.arrays import Float64Array
 from tocsin._data.intake import learn
-from tocsin._detector.base import altered, fitted_of
+from tocsin._detector.base import altered, fitted_of, now
+from tocsin._power.changes import Cells, Change
+from tocsin._power.trials import stage_of
 from tocsin._state.news import SHARE, Ear
 
 Rows = Sequence[Sequence[float | None]]
@@ -174,7 +176,7 @@ def test_all_ways_in_are_one(resets: bool, cut: int, tmp_path: Path) -> None:
     blocks = Detector.load(tmp_path / "half.tocsin")
     got += list(blocks.update_many(stream[cut:]))
     assert repr(got) == repr(outcomes)
-    assert repr(now_of(blocks)) == repr(now_of(one))
+    assert place_of(blocks) == place_of(one)
     if resets:
         until: list[Any] = []
         while len(until) < len(stream):
@@ -191,8 +193,8 @@ def test_all_ways_in_are_one(resets: bool, cut: int, tmp_path: Path) -> None:
         assert [own.time for own in outcomes[first + 1 : first + 3]] == [1, 2]
 
 
-def now_of(detector: Detector) -> Any:
-    run = detector._run
+def place_of(detector: Detector) -> Any:
+    run = now(detector)[1]
     windows = [{name: part.tolist() for name, part in own.items()} for own in run.windows]
     return run.time, run.number, run.alarm, windows, None if run.heard is None else run.heard.tolist()
 
@@ -266,6 +268,42 @@ def test_streams_of_a_bank_and_a_fleet_hear_what_detectors_do(size: int, tmp_pat
         assert [repr(each) for each in outcomes] == [repr(own[t]) for own in alone]
         if outcomes.alarm[0] and "stopped" in str(outcomes[0].channel):
             assert bank.explain(0).changed[0].name == str(outcomes[0].channel.column)  # type: ignore[union-attr]
+
+
+def test_a_stop_is_an_incident(tmp_path: Path) -> None:
+    """Row by row, in a block and from a file; running scales, which it has taught nothing, stay as they are."""
+    rng = np.random.default_rng(8)
+    detector = Detector(2000, Views(), paths=6, seed=1, interval=False).fit(remembering(400, 2, rng))
+    stream, needed = remembering(300, 2, rng), int(ear_beside(detector).alone[0, 0])
+    stream[120:150, 0] = stream[120, 0]
+    one, many = Monitor(detector), Monitor(detector)
+    rows = [one.update(row) for row in stream]
+    block = list(many.update_many(stream[: 121 + needed]))
+    scales = now(many._watcher)[1].windows[0]["scale"]
+    many.save(tmp_path / "monitor.tocsin")
+    many = Monitor.load(tmp_path / "monitor.tocsin")
+    block += list(many.update_many(stream[121 + needed :]))
+    for name in ("time", "alarm", "statistic", "threshold"):
+        np.testing.assert_array_equal([getattr(own, name) for own in block], [getattr(own, name) for own in rows])
+    assert repr(one.incidents) == repr(many.incidents)
+    (first, *_) = one.incidents
+    assert first.row == 121 + needed
+    assert str(first.outcome.channel) == f"news in 1, stopped, window {needed + 1}"
+    alone = deepcopy(detector)
+    alone.update_many(stream[: 121 + needed])
+    np.testing.assert_array_equal(scales, now(alone)[1].windows[0]["scale"])
+
+
+def test_the_card_knows_of_stops() -> None:
+    """In trials a column that stops at its last value rings with as many rows as ties are needed, at the latest."""
+    own = fitted_of(fitted())
+    place = stage_of(own, None, Cells(own.intake, own.reference))
+    needed, changes = ear_beside(fitted()).alone[:, 0], [Change("stuck", j) for j in range(3)]
+    assert needed[0] < place.horizon
+    for trial, onset in enumerate(place.onsets(6).tolist()):
+        delays = place.delays(onset, trial, changes)[1:]
+        assert delays[0] == needed[0]
+        assert (delays <= np.where(needed < place.horizon, needed, np.inf)).all()
 
 
 def test_residuals_of_a_context_baselines_and_representations_have_no_stops() -> None:
