@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.interpolate import CubicSpline
 
 from contexts import CUSTOMERS, EXTRA, GIVEN, Record, numbers, records
+from tocsin._common.errors import InputError
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._data.context import basis
 from tocsin._data.context.basis import Surrounding, summed
 from tocsin._data.context.expectation import FOLDS, folds_of
 from tocsin._data.context.ridge import NONE, SHRINKAGES, UNSHRUNKEN, Functions, Ridge
-from tocsin._data.contextual import Contextual, learn_given
+from tocsin._data.contextual import Contextual, Taken, learn_given
 from tocsin._data.tables import Values
 from tocsin._experiments.context_laws import CONTEXT_LAWS, WATCHED, as_table, drawn
 
@@ -147,6 +152,99 @@ def test_sums_are_the_same_to_the_last_bit_for_a_row_alone() -> None:
     every = summed(rows, weights)
     np.testing.assert_allclose(every, rows @ weights)
     assert all(np.array_equal(summed(row[None], weights)[0], own) for row, own in zip(rows, every, strict=True))
+
+
+def mixed(seed: int, count: int) -> list[Record]:
+    """Rows with a context of every kind, of which levels, numbers with gaps, and truth values are watched."""
+    rng, rows = np.random.default_rng(seed), records(seed, count)
+    begin = datetime(2020, 1, 1, tzinfo=UTC)
+    for k, row in enumerate(rows):
+        row["when"] = begin + timedelta(days=2 * k, minutes=int(rng.integers(1440)))
+        row["gear"], row["night"], row["flat"] = int(rng.integers(5)), bool(rng.random() < 0.5), 3.5
+        hour, weekend = row["when"].hour, row["when"].weekday() > 4
+        row["x"] += np.sin(hour / 24 * 2 * np.pi) * (3 if weekend else 1) + row["gear"] ** 2
+        row["y"] = None if rng.random() < 0.2 + 0.3 * row["night"] else row["y"] * np.exp(row["load"])
+        row["note"] = f"{k} things"
+        row["open"] = bool(rng.random() < 0.3 + 0.4 * row["night"])
+    return rows
+
+
+@pytest.fixture(scope="module")
+def of_all_kinds() -> Contextual:
+    given = ["when", "load", "customer", "gear", "night", "flat"]
+    learned = learn_given(mixed(0, 1200), None, {"flat": "number", "note": "ignore"}, given)
+    assert isinstance(learned.intake, Contextual)
+    return learned.intake
+
+
+def test_what_is_expected_is_the_sum_of_functions(of_all_kinds: Contextual) -> None:
+    """Compiled, of functions of every kind, as NumPy has it law by law."""
+    known, rows = of_all_kinds, mixed(1, 300)
+    table = known.table(rows)
+    assert table is not None
+    own = known.expectation
+    context = own.design.held(table)
+    there = np.flatnonzero(own.design.known(context))
+    functions, numbers = own.design.rows(context[there]), own.numbers(table[there])
+    taken = known.taken(rows)
+    assert taken.known.sum() == len(there) > 200
+    pairs = own.design.places[own.design.first_pair :]
+    assert {law.what for law in own.laws} == {"value", "level", "gap"}
+    assert any(pair.start <= place < pair.stop for pair in pairs for law in own.laws for place in law.places)
+    expected, spread = taken.beside[there, : len(own.laws)], taken.beside[there, len(own.laws) : 2 * len(own.laws)]
+    encoded = known.columns
+    for k, law in enumerate(own.laws):
+        told = functions[:, law.places] @ law.weights
+        around = law.scale * np.exp(np.clip(functions[:, law.spread_places] @ law.spread_weights, law.low, law.high))
+        if law.what != "value":
+            share = np.clip(told, 0.01, 0.99)
+            around = np.sqrt(share * (1 - share))
+        unsure = law.scale**2 * ((functions[:, law.places] @ law.half) ** 2).sum(1)
+        np.testing.assert_allclose(expected[:, k], told, rtol=1e-9, atol=1e-9)
+        np.testing.assert_allclose(spread[:, k], np.sqrt(around**2 + unsure), rtol=1e-9)
+        residuals = (numbers[:, k] - told) / spread[:, k]
+        filled = np.nan_to_num(residuals, nan=0.0)  # a gap is told by a number of its own
+        np.testing.assert_allclose(encoded.numbers(taken.points[there], k), filled, rtol=1e-6, atol=1e-6)
+
+
+def told_of(take: Callable[[object], Taken], rows: object) -> Taken | str:
+    """Rows taken in, or why they are refused."""
+    try:
+        return take(rows)
+    except InputError as error:
+        return str(error)
+
+
+def test_a_record_is_read_as_a_table_of_one_row_is(of_all_kinds: Contextual) -> None:
+    """To the last bit; what takes a closer look gets one, and what cannot be is refused in the same words."""
+    known, rows = of_all_kinds, mixed(2, 40)
+    assert known.reading.quick
+    own: list[tuple[str, list[Any]]] = [
+        ("load", [None, np.nan, 0, -0.0, 99.0, np.inf, "1", True, np.float32(1), Decimal("0.5"), 10**400]),
+        ("gear", [None, np.nan, 1.0, -0.0, 0.5, 7, 1e300, -np.inf, "2", np.int64(3), np.True_]),
+        ("customer", [None, np.nan, "old", "never", 3, np.str_("new")]),
+        ("night", [None, True, np.True_, 1, "true", 0.5]),
+        ("when", [None, pd.NaT, pd.Timestamp("2021-03-04 05:06:07"), "2021-03-04T05:06", "soon", 3.0, rows[0]["when"]]),
+        ("flat", [3.5, 3, 4.0, None]),
+        ("x", [None, np.nan, 1e308, -1e308, np.inf, "3", True, 7]),
+        ("y", [None, np.nan, np.float64(2), -np.inf, 10**400]),
+        ("kind", ["red", "blue", "green", None, np.nan, 2, np.str_("red"), "(something else)"]),
+        ("open", [True, False, None, "true", 1.0, np.False_]),
+        ("besides", [1]),
+    ]
+    tried = rows + [row | {name: value} for name, values in own for value, row in zip(values, rows, strict=False)]
+    tried += [{name: value for name, value in rows[0].items() if name != lacking} for lacking in rows[0]]
+    quick = 0
+    for row in tried:
+        one, many = told_of(known.taken_one, row), told_of(known.taken, [row])
+        assert type(one) is type(many)
+        if isinstance(one, Taken) and isinstance(many, Taken):
+            assert np.array_equal(one.points, many.points, equal_nan=True)
+            assert np.array_equal(one.beside, many.beside, equal_nan=True)
+            quick += row.keys() - {"note"} == known.fields.keys() and known.reading.one(row) is not None
+        else:
+            assert one == many
+    assert quick > len(rows) + 20
 
 
 # How near the truth

@@ -20,12 +20,13 @@ from benchmarks.hostile_signals import (
     tried,
 )
 
+import contexts
 from backends import with_torch
 from tocsin import LSDD, MMD, DetectorBank, Fleet
 from tocsin._compute import Backend
 from tocsin._detector.base import fitted_of
 from tocsin._execution.threads import undisturbed
-from tocsin._state import rule
+from tocsin._state import Run, rule
 from tocsin.baselines import LSDDInc, ScanB
 
 pytestmark = [
@@ -35,6 +36,17 @@ pytestmark = [
 ]
 
 TRIES = 10
+
+
+def interrupt_once(monkeypatch: pytest.MonkeyPatch, place: object, name: str) -> None:
+    """The next call of a function is interrupted before it does anything."""
+    original = getattr(place, name)
+
+    def interrupted(*given: object, **named: object) -> object:
+        monkeypatch.setattr(place, name, original)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(place, name, interrupted)
 
 
 @pytest.mark.parametrize("backend", with_torch)
@@ -76,17 +88,30 @@ def test_an_update_that_has_begun_is_finished(
     first, second = fitted_of(detector).live.members
     enter = "enter_lacking" if age < detector.windows_[-1] else "enter"
     place, name = {"before": (first, enter), "within": (second, enter), "after": (rule.Rule, "one")}[where]
-    original = getattr(place, name)
-
-    def interrupted(*given: object, **named: object) -> object:
-        monkeypatch.setattr(place, name, original)
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(place, name, interrupted)
+    interrupt_once(monkeypatch, place, name)
     with pytest.raises(KeyboardInterrupt):
         detector.update(x)
     if where != "before":
         twin.update(x)
+    detector.save(tmp_path / "a.tocsin")
+    twin.save(tmp_path / "b.tocsin")
+    assert (tmp_path / "a.tocsin").read_bytes() == (tmp_path / "b.tocsin").read_bytes()
+
+
+@pytest.mark.parametrize("where", ["before", "judged", "settled"])
+def test_what_is_kept_beside_points_follows_them(where: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The same of a detector with a context: what was expected of an observation enters with it, or not at all."""
+    detector = contexts.fitted(statistic=MMD())
+    rows = contexts.records(2, 30)
+    detector.update_many(rows[:25])
+    twin = copy(detector)
+    live = fitted_of(detector).live.members[0]
+    place, name = {"before": (live, "enter"), "judged": (rule.Rule, "one"), "settled": (Run, "settle")}[where]
+    interrupt_once(monkeypatch, place, name)
+    with pytest.raises(KeyboardInterrupt):
+        detector.update(rows[25])
+    if where != "before":
+        twin.update(rows[25])
     detector.save(tmp_path / "a.tocsin")
     twin.save(tmp_path / "b.tocsin")
     assert (tmp_path / "a.tocsin").read_bytes() == (tmp_path / "b.tocsin").read_bytes()

@@ -18,6 +18,7 @@ from tocsin._data.context import Design, Expectation, Surrounding
 from tocsin._data.context.basis import DAY, TURNS
 from tocsin._data.context.expectation import FEWEST_ROWS
 from tocsin._data.context.expectation import learn as learn_expectation
+from tocsin._data.context.reading import Reading
 from tocsin._data.intake import Learned, Tabular
 from tocsin._data.tables import (
     OTHERS,
@@ -38,6 +39,7 @@ from tocsin._data.tables import (
 )
 from tocsin._data.tables.column import NUMERIC, must_be_finite
 from tocsin._data.tables.columns import REMEDY
+from tocsin._data.tables.sources import Record
 from tocsin._data.tables.table import Holds
 
 MOST_UNKNOWN = 0.5
@@ -134,7 +136,41 @@ class Contextual(Tabular):
 
     def taken_one(self, x: object) -> Taken:
         """One observation."""
-        return self._taken(one_row(self.row(x), self.fields, self.ignores))
+        row = self.row(x)
+        quickly = None if isinstance(row, Table) else self._taken_quickly(row)
+        return self._taken(one_row(row, self.fields, self.ignores)) if quickly is None else quickly
+
+    def _taken_quickly(self, record: Record) -> Taken | None:
+        """The same to the last bit; None if the record takes a closer look."""
+        if record.keys() != self.fields.keys() and not self._has_besides(record):
+            return None
+        found = self.reading.one(record)
+        if found is None:
+            return None
+        context, values, news = found
+        if context is None:
+            return Taken(np.full((1, self.columns.width), np.nan), np.full((1, self.width_beside), np.nan))
+        return Taken(*self._relative(context, values, news))
+
+    def _has_besides(self, record: Record) -> bool:
+        """Whether it has all columns, and those besides are not looked at."""
+        besides = record.keys() - self.fields.keys()
+        all_there = len(record) - len(besides) == len(self.fields)
+        return all_there and all(type(name) is str and self.ignores(name) for name in besides)
+
+    def _relative(
+        self, context: Float64Array, values: Float64Array, news: Float64Array, foretold: Float64Array | None = None
+    ) -> tuple[Float64Array, Float64Array]:
+        """Points, and what is told beside them, of rows whose context is known."""
+        residuals, beside = self.expectation.relative(context, values, foretold)
+        if news.shape[1]:
+            residuals = np.concatenate((residuals, news), axis=1)
+        return self.columns.encode_numbers(residuals), beside
+
+    @cached_property
+    def reading(self) -> Reading:
+        """How a record is read."""
+        return Reading.of(self.expectation)
 
     def _taken(self, table: Table) -> Taken:
         self.must_match(table)
@@ -146,9 +182,13 @@ class Contextual(Tabular):
         known = np.flatnonzero(expectation.design.known(context))
         points = np.full((len(table), self.columns.width), np.nan)
         beside = np.full((len(table), self.width_beside), np.nan)
-        relative = expectation.relative(table[known], context[known])
-        points[known] = self.columns.encode(relative.residuals)
-        beside[known] = np.column_stack([relative.expected, relative.spread, expectation.design.kept(context[known])])
+        rows, context = table[known], context[known]
+        points[known], beside[known] = self._relative(
+            expectation.design.kept(context),
+            expectation.numbers(rows),
+            expectation.news(rows),
+            expectation.foretold(context),
+        )
         return Taken(points, beside)
 
 

@@ -98,6 +98,7 @@ def _law(law: Law, at: str) -> None:
     p = len(law.places)
     must(len(law.weights) == p, f"{at}.weights", len(law.weights), f"{p}, one for each function")
     must(law.half.shape == (p, p), f"{at}.half", law.half.shape, f"{p} times {p}")
+    must(not np.triu(law.half, 1).any(), f"{at}.half", law.half, "0 above its diagonal")
     must(len(law.spread_weights) == len(law.spread_places), at, len(law.spread_weights), "one for each function")
     must(len(law.probes) == len(law.answers), f"{at}.answers", len(law.answers), "one for each row")
     must(law.low <= law.high, at, (law.low, law.high), "from a number to one that is no smaller")
@@ -115,7 +116,7 @@ def _expectation(own: Expectation, at: str) -> None:
 
 def _contextual(own: Contextual, at: str) -> None:
     names, wanted = own.columns.names, own.expectation.names
-    must(set(names) == set(wanted), f"{at}.columns", names, f"those of its expectation, {wanted}")
+    must(names == wanted, f"{at}.columns", names, f"those of its expectation, {wanted}")
     must(all(column.kind == "number" for column in own.columns.columns), f"{at}.columns", names, "numbers")
     fields = {*own.given, *(column.name for column in own.expectation.watched)}
     must(fields == set(own.order), f"{at}.order", own.order, "of the context and of what is watched")

@@ -81,22 +81,28 @@ class Watcher(DetectorBase[C]):
         Whatever goes wrong, or interrupts it, the observation is taken in or it is not: nothing is left half-way.
         """
         with self._held:
-            fitted, run = self._ready(), self._run
+            fitted, run, beside = self._ready(), self._run, None
             if isinstance(fitted.intake, Contextual):
-                return self._given(fitted, fitted.intake.taken_one(x))[0]
-            point = fitted.intake.one(x)
+                point, beside = fitted.intake.taken_one(x)
+                if point[0, 0] != point[0, 0]:
+                    self._run = run.after(run, beside[:0], 1)
+                    return Outcome(run.time, False, np.nan, np.nan, np.nan, None, unseen=True)
+                beside = run.with_beside(beside)
+            else:
+                point = fitted.intake.one(x)
             if run.alarm is not None and fitted.resets:
                 run = self._begin(fitted, run)
+                run.unseen = self._run.unseen
             elif not fitted.live.at_once or fitted.live.learns(run.windows):
                 run = run.copy()  # a user's function may fail, or Ctrl-C come, and the run must not have moved then
             else:
-                return advance_in_place(fitted, run, point)
+                return advance_in_place(fitted, run, point, beside)
             learning = fitted.live.learns(run.windows) > 0
             values = entered(fitted, run, fitted.live.observe(point, None), 0, 1)
             news = None if fitted.ear is None else listened(fitted.ear, run, point)
             outcome = judged(fitted, compute.on_host(values), run.number, run.time + 1, news, learning=learning)
             run.remember(point)
-            settle(run, outcome, news)
+            settle(run, outcome, news, beside)
             self._run = run
             return outcome
 

@@ -82,8 +82,8 @@ def advance(fitted: Fitted[C], run: Run, points: Points, observed: list[object],
     return outcomes
 
 
-def advance_in_place(fitted: Fitted[C], run: Run, point: Points) -> Outcome:
-    """Let one point enter a run as it is, without a copy, and test it.
+def advance_in_place(fitted: Fitted[C], run: Run, point: Points, beside: Float64Array | None = None) -> Outcome:
+    """Let one point enter a run as it is, without a copy, and test it. beside: what the run then keeps beside points.
 
     What interrupts it (Ctrl-C, say) before the first window has moved leaves the run as it was; afterwards it waits
     until the rest has followed.
@@ -96,14 +96,14 @@ def advance_in_place(fitted: Fitted[C], run: Run, point: Points) -> Outcome:
         live.enter(windows, point, values, places, lacking)
         outcome = judged(fitted, values if due is None else values + due, run.number, time, news)
         run.recent.append(kept)
-        settle(run, outcome, news)
+        settle(run, outcome, news, beside)
     except BaseException:
         if live.places(windows) != places:
             live.enter(windows, point, values, places, lacking)
             outcome = judged(fitted, values if due is None else values + due, run.number, time, news)
             if not (run.recent and run.recent[-1] is kept):
                 run.recent.append(kept)
-            settle(run, outcome, news)
+            settle(run, outcome, news, beside)
         raise
     return outcome
 
@@ -125,10 +125,12 @@ def judged(
     return outcome if news is None or fitted.ear is None else fitted.ear.told_one(outcome, news[1])
 
 
-def settle(run: Run, outcome: Outcome, news: News | None) -> None:
-    """Be where this outcome says, and keep what was heard with it."""
+def settle(run: Run, outcome: Outcome, news: News | None, beside: Float64Array | None = None) -> None:
+    """Be where this outcome says, and keep what was heard with it, and what was expected."""
     if news is not None:
         run.heard = news[0]
+    if beside is not None:
+        run.beside = beside
     run.settle(outcome)
 
 

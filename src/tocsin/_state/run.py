@@ -106,9 +106,13 @@ class Run:
 
     def after(self, before: Run, beside: Float64Array, unseen: int) -> Run:
         """This one, which goes on from another, with what was expected meanwhile, and so many left out."""
-        known = beside if before.beside is None else np.concatenate([before.beside, beside])
+        return replace(self, beside=before.with_beside(beside), unseen=before.unseen + unseen)
+
+    def with_beside(self, beside: Float64Array) -> Float64Array:
+        """What was expected of the latest observations, these included."""
+        known = beside if self.beside is None else np.concatenate((self.beside, beside))
         most = self.recent.maxlen or 0
-        return replace(self, beside=known[max(len(known) - most, 0) :], unseen=before.unseen + unseen)
+        return known[len(known) - most :] if len(known) > most else known
 
     def parts(self, *, numeric: bool) -> Parts:
         """What a file holds. numeric: whether points are rows of numbers."""

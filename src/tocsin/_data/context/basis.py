@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import accumulate
 from typing import Literal
 
 import numpy as np
@@ -110,14 +111,20 @@ class Surrounding:
 
     def known(self, values: Values) -> BoolArray:
         """Which of these the reference has the like of."""
+        low, high = self.limits
+        kept = self.kept(values)
+        with np.errstate(invalid="ignore"):
+            return np.asarray((kept >= low) & (kept <= high))
+
+    @cached_property
+    def limits(self) -> tuple[float, float]:
+        """Between which a value, as a number, must lie to be known."""
         if self.kind == "category":
-            return self._places(values) >= 0
-        there: BoolArray = ~np.isnan(values.data)
-        if self.kind == "number":
-            margin = MARGIN * (self.high - self.low)
-            with np.errstate(invalid="ignore"):
-                there &= (values.data >= self.low - margin) & (values.data <= self.high + margin)
-        return there
+            return 0.0, np.inf
+        if self.kind == "time":
+            return -np.inf, np.inf
+        margin = MARGIN * (self.high - self.low)
+        return self.low - margin, self.high + margin
 
     def terms(self, values: Values) -> list[Float64Array]:
         """Functions of known values, term by term, each (n, functions)."""
@@ -130,14 +137,21 @@ class Surrounding:
             return [functions[:, :1], functions[:, 1:]]
         return [_turns(values.data, cycle) for cycle in self.cycles]
 
-    def heads(self, terms: list[Float64Array], most: int) -> Float64Array:
-        """The broadest of these functions, so many at most, for products with those of another column."""
+    @cached_property
+    def places(self) -> list[slice]:
+        """Where the functions of each term are among those of all its terms."""
+        sizes = [term.shape[1] for term in self.terms(nothing(self.holds))]
+        return [slice(end - size, end) for end, size in zip(accumulate(sizes), sizes, strict=True)]
+
+    def heads(self, most: int) -> slice:
+        """Where the broadest of these functions are, so many at most, for products with those of another column."""
         if self.kind == "number":
-            return np.concatenate([term[:, :most] for term in terms], axis=1)[:, :most]
-        return terms[0][:, : 2 * most] if "day" in self.cycles else terms[0]
+            return slice(0, min(most, self.places[-1].stop))
+        first = self.places[0]
+        return slice(0, min(2 * most, first.stop)) if "day" in self.cycles else first
 
     def kept(self, values: Values) -> Float64Array:
-        """Known values as numbers: of categories, the places of their levels."""
+        """Values as numbers: of categories, the places of their levels, -1 for others."""
         kept: Float64Array = self._places(values).astype(np.float64) if self.kind == "category" else values.data
         return kept
 
@@ -153,12 +167,21 @@ class Surrounding:
         value = self.levels[int(number)] if self.kind == "category" else f"{number:.4g}"
         return f"{self.name} {value}"
 
+    def place(self, word: str | None) -> int:
+        """That of a level; -1 for others."""
+        return self._level.get(word, -1)
+
     def _places(self, values: Values) -> Int64Array:
-        return np.array([self._level.get(word, -1) for word in values.as_strings().tolist()], np.int64).reshape(-1)
+        return np.array([self.place(word) for word in values.as_strings().tolist()], np.int64).reshape(-1)
 
     @cached_property
     def _level(self) -> dict[str | None, int]:
         return {level: place for place, level in enumerate(self.levels)}
+
+
+def nothing(holds: Holds) -> Values:
+    """A column without values."""
+    return Values("strings", np.empty(0, object)) if holds == "strings" else Values(holds, np.empty(0))
 
 
 def _is_category(there: Values, kind: Kind) -> bool:

@@ -9,8 +9,8 @@ import numpy as np
 
 from tocsin._common.wording import listed
 from tocsin._compute.arrays import BoolArray, Float64Array
-from tocsin._data.context.basis import Surrounding
-from tocsin._data.tables import Table, Values, values_of
+from tocsin._data.context.basis import Surrounding, nothing
+from tocsin._data.tables import Table, values_of
 
 HEADS = {"category": 6, "number": 3, "time": 3}
 """Functions of a number that are multiplied by those of a column of this kind."""
@@ -40,7 +40,7 @@ class Design:
         if len(columns) <= MOST_COLUMNS:
             weekly = [(i, i) for i, own in enumerate(columns) if {"day", "week"} <= set(own.cycles)]
             none = nothing_of(columns)
-            terms = [own.terms(none.columns[own.name]) for own in columns]
+            terms = [np.concatenate(own.terms(none.columns[own.name]), axis=1) for own in columns]
             for pair in sorted([*combinations(range(len(columns)), 2), *weekly]):
                 if _product(columns, pair, terms).shape[1] <= min(MOST_PAIRED, rows / 10):
                     pairs.append(pair)
@@ -58,7 +58,7 @@ class Design:
 
     def counted(self) -> tuple[int, ...]:
         """The sizes that the terms of its columns have."""
-        return tuple(part.shape[1] for part in self._parts(nothing_of(self.columns)) if part is not None)
+        return tuple(part.shape[1] for part in self._parts(nothing_of(self.columns)))
 
     def held(self, table: Table) -> Table:
         """The columns of the context, each holding what it did in the reference."""
@@ -79,44 +79,42 @@ class Design:
         """A context in words."""
         return listed(own.told(float(number)) for own, number in zip(self.columns, kept, strict=True))
 
-    def rows(self, context: Table, pairs: frozenset[int] | None = None) -> Float64Array:
-        """All functions, (n, width), of a context that is known; those of other pairs than these may be left 0."""
-        rows = np.zeros((len(context), self.width))
-        for place, part in zip(self.places, self._parts(context, pairs), strict=True):
-            if part is not None:
-                rows[:, place] = part
-        return rows
+    def rows(self, context: Table) -> Float64Array:
+        """All functions, (n, width), of a context that is known."""
+        return np.column_stack(self._parts(context))
 
     @property
     def first_pair(self) -> int:
         """The place of the term that the first pair makes."""
         return len(self.sizes) - len(self.pairs)
 
-    def _parts(self, context: Table, pairs: frozenset[int] | None = None) -> list[Float64Array | None]:
+    def _parts(self, context: Table) -> list[Float64Array]:
         terms = [own.terms(context.columns[own.name]) for own in self.columns]
+        joined = [np.concatenate(own, axis=1) for own in terms]
         return [
             np.ones((len(context), 1)),
             *(part for own in terms for part in own),
-            *(
-                _product(self.columns, pair, terms) if pairs is None or k in pairs else None
-                for k, pair in enumerate(self.pairs)
-            ),
+            *(_product(self.columns, pair, joined) for pair in self.pairs),
         ]
 
 
 def nothing_of(columns: tuple[Surrounding, ...]) -> Table:
     """A context without rows."""
-    empty = {"strings": Values("strings", np.empty(0, object))}
-    return Table({own.name: empty.get(own.holds, Values(own.holds, np.empty(0))) for own in columns})
+    return Table({own.name: nothing(own.holds) for own in columns})
 
 
-def _product(columns: tuple[Surrounding, ...], pair: tuple[int, int], terms: list[list[Float64Array]]) -> Float64Array:
-    """Functions of one column times those of another; of a time, hours times days of the week."""
+def factors(columns: tuple[Surrounding, ...], pair: tuple[int, int]) -> tuple[slice, slice]:
+    """Which functions of two columns are multiplied; of a time, days of the week times hours."""
     i, j = pair
-    first, second = columns[i], columns[j]
     if i == j:
-        turns = dict(zip(first.cycles, terms[i], strict=True))
-        a, b = turns["week"], turns["day"][:, : 2 * HEADS["time"] + 2]
-    else:
-        a, b = first.heads(terms[i], HEADS[second.kind]), second.heads(terms[j], HEADS[first.kind])
+        turns = dict(zip(columns[i].cycles, columns[i].places, strict=True))
+        day, week = turns["day"], turns["week"]
+        return week, slice(day.start, min(day.start + 2 * HEADS["time"] + 2, day.stop))
+    return columns[i].heads(HEADS[columns[j].kind]), columns[j].heads(HEADS[columns[i].kind])
+
+
+def _product(columns: tuple[Surrounding, ...], pair: tuple[int, int], terms: list[Float64Array]) -> Float64Array:
+    """Functions of one column times those of another."""
+    first, second = factors(columns, pair)
+    a, b = terms[pair[0]][:, first], terms[pair[1]][:, second]
     return (a[:, :, None] * b[:, None, :]).reshape(len(a), a.shape[1] * b.shape[1])

@@ -17,9 +17,9 @@ import numpy as np
 from tocsin._common.errors import InputError, Option
 from tocsin._compute.arrays import Float64Array, Int64Array
 from tocsin._data.context import laws
-from tocsin._data.context.basis import summed
 from tocsin._data.context.design import Design
-from tocsin._data.context.laws import FINE, LEAST_SHARE, Law
+from tocsin._data.context.laws import Law
+from tocsin._data.context.prepared import Prepared
 from tocsin._data.context.regressors import PROBES, Regressor, answers_of, left_out, must_answer, rows_of
 from tocsin._data.context.ridge import Functions
 from tocsin._data.tables import Kind, Table, Values, kind_given, values_of
@@ -38,24 +38,18 @@ SELDOM = 5
 
 NEVER_SEEN = "never seen"
 
-FARTHEST = 1e300
-"""Spreads beyond which all are alike."""
-
-ROWS_AT_ONCE = 1024
-
 GRAIN = 2.0**24
 """Parts of a spread that a regressor's answers are rounded to: last bits depend on how many are asked at once."""
 
 
 class Relative(NamedTuple):
-    """Rows relative to what is expected of them.
+    """Rows relative to what is expected of them, law by law, (n, laws).
 
-    residuals: by the names of `Expectation.names`.  expected, spread: of each law, (n, laws).
+    beside: what is expected and the spread around it, law by law, and the context, (n, 2 laws + columns).
     """
 
-    residuals: Table
-    expected: Float64Array
-    spread: Float64Array
+    residuals: Float64Array
+    beside: Float64Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,71 +87,46 @@ class Expectation:
     @property
     def names(self) -> tuple[str, ...]:
         """Of the numbers that rows become."""
-        news = tuple(f"{own.name}: {NEVER_SEEN}" for own in self.watched if own.kind == "category")
+        news = tuple(f"{own.name}: {NEVER_SEEN}" for own in self.categories)
         return (*(law.name for law in self.laws), *news)
-
-    @cached_property
-    def matrices(self) -> tuple[Float64Array, Float64Array]:
-        """Weights (functions, laws) of what is expected, and of the logarithm of its spread."""
-        expected, spread = np.zeros((2, self.design.width, len(self.laws)))
-        for k, law in enumerate(self.laws):
-            expected[law.places, k] = law.weights
-            spread[law.spread_places, k] = law.spread_weights
-        return expected, spread
-
-    @cached_property
-    def _limits(self) -> tuple[Float64Array, Float64Array, Float64Array]:
-        """Of each law: the least and the largest logarithm of the spread, and what spreads are multiplied by."""
-        low, high, scale = np.array([(law.low, law.high, law.scale) for law in self.laws]).T
-        return low, high, scale
-
-    @cached_property
-    def _pairs(self) -> frozenset[int]:
-        """Of the context, those that any law takes part in."""
-        used = np.zeros(self.design.width, bool)
-        for law in self.laws:
-            used[law.places] = used[law.spread_places] = True
-        places = enumerate(self.design.places[self.design.first_pair :])
-        return frozenset(k for k, place in places if used[place].any())
 
     def of(self, context: Table) -> tuple[Float64Array, Float64Array]:
         """What is expected of rows of a context that is known, and the spread around it; (n, laws) each."""
-        pieces = [self._of(context[start : start + ROWS_AT_ONCE]) for start in range(0, len(context), ROWS_AT_ONCE)]
-        if not pieces:
-            return np.zeros((0, len(self.laws))), np.zeros((0, len(self.laws)))
-        first, second = zip(*pieces, strict=True)
-        return np.concatenate(first), np.concatenate(second)
+        count = len(self.laws)
+        nothing = np.zeros((len(context), count))
+        beside = self.relative(self.design.kept(context), nothing, self.foretold(context)).beside
+        return beside[:, :count], beside[:, count : 2 * count]
 
-    def _of(self, context: Table) -> tuple[Float64Array, Float64Array]:
-        if not len(context):
-            return np.zeros((0, len(self.laws))), np.zeros((0, len(self.laws)))
-        functions = self.design.rows(context, self._pairs)
-        expected, logarithms = (summed(functions, matrix) for matrix in self.matrices)
-        low, high, scale = self._limits
-        own, unsure = np.exp(np.clip(logarithms, low, high)), np.zeros_like(expected)
+    def foretold(self, context: Table) -> Float64Array:
+        """What regressors of the user's expect of rows of a context that is known, (n, laws); 0 for other laws."""
+        told = np.zeros((len(context), len(self.laws)))
         for k, law in enumerate(self.laws):
-            if law.is_foreign:
+            if law.is_foreign and len(context):
                 grain = law.typical / GRAIN
-                told = answers_of(self.models[law.column], rows_of(self.design, context), law.column)
-                expected[:, k] = np.round(told / grain) * grain
-                continue
-            if law.what != "value":
-                share = np.clip(expected[:, k], LEAST_SHARE, 1 - LEAST_SHARE)
-                own[:, k] = np.sqrt(share * (1 - share)) / law.scale
-            unsure[:, k] = ((functions[:, law.places] @ law.half) ** 2).sum(1)
-        spread: Float64Array = scale * np.sqrt(own**2 + np.round(unsure * FINE) / FINE)
-        return expected, spread
+                answers = answers_of(self.models[law.column], rows_of(self.design, context), law.column)
+                told[:, k] = np.round(answers / grain) * grain
+        return told
 
-    def relative(self, table: Table, context: Table) -> Relative:
-        """Rows of the watched columns, whose context is known, relative to what is expected of them."""
-        expected, spread = self.of(context)
-        columns = dict[str, Values]()
-        for k, (law, numbers) in enumerate(zip(self.laws, self._numbers(table), strict=True)):
-            with np.errstate(over="ignore"):
-                residuals = (numbers - expected[:, k]) / spread[:, k]
-            columns[law.name] = Values.of_numbers(np.clip(residuals, -FARTHEST, FARTHEST))
-        columns |= self._news(table)
-        return Relative(_filled(Table(columns), self.laws), expected, spread)
+    def relative(self, context: Float64Array, values: Float64Array, foretold: Float64Array | None = None) -> Relative:
+        """Rows whose context is known, relative to what is expected of them.
+
+        context: as numbers, (n, columns).  values: what the laws are of, (n, laws), NaN where one is missing.
+        foretold: by regressors of the user's, if there are any.
+        """
+        count = len(self.laws)
+        beside = np.zeros((len(context), 2 * count + context.shape[1]))
+        if foretold is not None:
+            beside[:, :count] = foretold
+        return Relative(self._prepared.relative(context, values, beside), beside)
+
+    @cached_property
+    def _prepared(self) -> Prepared:
+        return Prepared.of(self.design, self.laws, _filled(self.laws))
+
+    @cached_property
+    def is_foreign(self) -> bool:
+        """Whether a regressor of the user's says what is expected of any column."""
+        return any(law.is_foreign for law in self.laws)
 
     def numbers(self, table: Table) -> Float64Array:
         """What the laws are of, (n, laws): NaN where a value is missing."""
@@ -167,17 +136,19 @@ class Expectation:
         held = {own.name: values_of(own.name, own.holds, table) for own in self.watched}
         return [_number(law.what, law.level, held[law.column]) for law in self.laws]
 
-    def _news(self, table: Table) -> dict[str, Values]:
-        """Whether categories are none that the reference has."""
-        found = {}
-        for own in self.watched:
-            if own.kind == "category":
-                words = values_of(own.name, own.holds, table).as_strings().tolist()
-                known = {None, *own.values}
-                found[f"{own.name}: {NEVER_SEEN}"] = Values.of_numbers(
-                    np.array([float(word not in known) for word in words])
-                )
-        return found
+    def news(self, table: Table) -> Float64Array:
+        """Whether categories are none that the reference has; (n, columns of categories)."""
+        news = np.zeros((len(table), len(self.categories)))
+        for k, own in enumerate(self.categories):
+            words = values_of(own.name, own.holds, table).as_strings().tolist()
+            known = {None, *own.values}
+            news[:, k] = [word not in known for word in words]
+        return news
+
+    @cached_property
+    def categories(self) -> tuple[Column, ...]:
+        """The columns that hold such."""
+        return tuple(own for own in self.watched if own.kind == "category")
 
 
 def _number(what: laws.What, level: str, values: Values) -> Float64Array:
@@ -192,16 +163,10 @@ def _number(what: laws.What, level: str, values: Values) -> Float64Array:
     return np.where(gone, np.nan, np.array([word == level for word in words], np.float64))
 
 
-def _filled(residuals: Table, known: Sequence[Law]) -> Table:
-    """Where gaps are watched by themselves, what is missing is as expected."""
+def _filled(known: Sequence[Law]) -> list[bool]:
+    """Of which numbers what is missing is as expected: where gaps are watched by themselves."""
     gappy = {law.column for law in known if law.what == "gap"}
-    names = {law.name for law in known if law.column in gappy and law.what != "gap"}
-    return Table(
-        {
-            name: Values.of_numbers(np.nan_to_num(values.data, nan=0.0)) if name in names else values
-            for name, values in residuals
-        }
-    )
+    return [law.column in gappy and law.what != "gap" for law in known]
 
 
 def folds_of(edges: Int64Array) -> Int64Array:
@@ -242,8 +207,10 @@ def learn(
             law = replace(own_law.law, probes=probes, answers=answers_of(models[name], probes, name))
             found.append(laws.Learned(law, own_law.residuals))
     expectation = Expectation(design, tuple(watched), tuple(each.law for each in found)).by(models)
-    residuals = Table({each.law.name: Values.of_numbers(each.residuals) for each in found} | expectation._news(table))
-    return expectation, _filled(residuals, expectation.laws)
+    filled = zip(found, _filled(expectation.laws), strict=True)
+    residuals = [np.nan_to_num(each.residuals, nan=0.0) if fill else each.residuals for each, fill in filled]
+    columns = zip(expectation.names, [*residuals, *expectation.news(table).T], strict=True)
+    return expectation, Table({name: Values.of_numbers(own) for name, own in columns})
 
 
 def _followed(own: Column, values: Values) -> list[tuple[laws.What, str]]:

@@ -28,8 +28,8 @@ LEAST_SHARE = 0.01
 
 QUARTILES_OF_NORMAL = 1.349
 
-FINE = 2.0**12
-"""Leverages are whole multiples of its inverse: the last bits of a sum depend on how many rows are summed at once."""
+FARTHEST_RESIDUAL = 1e300
+"""Spreads beyond which all are alike."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,7 +38,8 @@ class Law:
 
     column, what, level: which it is; the level of a category.
     places, weights: of the functions whose sum is expected.
-    half: a square root of what is not known of the weights, in the units of `spread_weights`; (p, p).
+    half: a square root of what is not known of the weights, in the units of `spread_weights`; (p, p), 0 above its
+        diagonal.
     spread_places, spread_weights: of those whose sum is the logarithm of the spread.
     low, high: between which that lies in the reference.  scale: what spreads are multiplied by.
     typical: spread, over the reference.  explained: part of the variance, in stretches left out.

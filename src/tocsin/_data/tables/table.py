@@ -110,9 +110,12 @@ class Values:
     def _word(self, value: float) -> str | None:
         if value != value:
             return None
-        if self.holds == "truth values":
-            return word_of(bool(value))
-        return f"{value:.0f}" if value.is_integer() and abs(value) < 1e16 else repr(value)
+        return word_of(bool(value)) if self.holds == "truth values" else number_word(value)
+
+
+def number_word(value: float) -> str:
+    """A number as a word."""
+    return f"{value:.0f}" if value.is_integer() and abs(value) < 1e16 else repr(value)
 
 
 def word_of(truth: bool) -> str:
@@ -166,9 +169,7 @@ def _plain(value: object, column: str) -> tuple[Holds, float | str]:
                 "than 1e308. Give its logarithm, or leave the column out."
             ) from error
     if isinstance(value, datetime.datetime):
-        # Not by astimezone: at the ends of time another zone's clock has no date to show.
-        ahead = value.utcoffset() or datetime.timedelta()
-        return "times", (value.replace(tzinfo=None) - EPOCH - ahead).total_seconds()
+        return "times", seconds_of(value)
     if isinstance(value, datetime.date):
         return "times", (datetime.datetime(value.year, value.month, value.day) - EPOCH).total_seconds()
     if isinstance(value, datetime.time):
@@ -183,6 +184,14 @@ def _plain(value: object, column: str) -> tuple[Holds, float | str]:
         f"Column {column!r} holds a {type(value).__name__} such as {shown(value)}; columns hold numbers, truth "
         "values, times or strings. Take it apart into such columns, or leave it out."
     )
+
+
+def seconds_of(time: datetime.datetime) -> float:
+    """Those since 1970; where no zone is named, by its own clock."""
+    # Not by astimezone: at the ends of time another zone's clock has no date to show.
+    ahead = time.utcoffset()
+    since = (time if time.tzinfo is None else time.replace(tzinfo=None)) - EPOCH
+    return (since if ahead is None else since - ahead).total_seconds()
 
 
 def numbered(count: int) -> tuple[str, ...]:
