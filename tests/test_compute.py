@@ -376,7 +376,8 @@ def _news_watch(s: Sizes) -> Arguments:
     alone = np.column_stack([s.rng.integers(1, 4, len(layout)), -s.rng.exponential(9, len(layout))]).astype(np.float64)
     limits = np.tile([-0.5, 1.5], (len(layout), 1))
     spans = np.array([8, 32])
-    return [rows, s.rng.integers(0, 2, 20), heard, layout, limits, spans, quiet, rates, first, flat, stops, alone]
+    tables: Arguments = [layout, limits, spans, quiet, rates, first, flat, stops, alone, s.typical < 0]
+    return [rows, s.rng.integers(0, 2, 20), heard, *tables]
 
 
 def _view_model(s: Sizes) -> tuple[Array, Array]:

@@ -18,7 +18,7 @@ import pytest
 from scipy import stats
 
 from naive_news import News, Record, chance
-from tocsin import LSDD, MMD, Blocks, Detector, DetectorBank, Fleet, FleetAlarm, Gaussian, Independent, Views
+from tocsin import LSDD, MMD, Blocks, Detector, DetectorBank, Fleet, FleetAlarm, Gaussian, Independent
 from tocsin import _compute as compute
 from tocsin._calibration.result import Thresholds
 from tocsin._compute import Backend
@@ -219,7 +219,6 @@ def test_it_is_told_by_any_statistic_on_columns_of_independent_rows() -> None:
     for options in others:
         given: dict[str, Any] = {"sampler": Independent(), **options}
         assert fitted_of(Detector(100, MMD(Gaussian()), window=5, **given, **quick).fit(rows)).ear is None
-    assert fitted_of(Detector(100, Views(), paths=6, seed=1).fit(rows)).ear is None
     words = ["".join(letters) for letters in np.random.default_rng(2).choice(list("abc"), (40, 3))]
     same = MMD(lambda X, Y: np.array([[float(x[0] == y[0]) for y in Y] for x in X]))
     assert fitted_of(Detector(30, same, window=5, sampler=Independent(), **quick).fit(words)).ear is None

@@ -56,7 +56,7 @@ CHANGES = {
     "up": (LATER[:, 1] + 8, ("higher",), True),
     "down": (LATER[:, 1] - 8, ("lower",), True),
     "far": (LATER[:, 1] + 1e6, ("higher",), True),
-    "still": (np.full(len(LATER), 0.1), ("smaller", "ceased"), False),
+    "still": (0.1 + LATER[:, 1] * 1e-6, ("smaller", "ceased"), False),
     "noise": (LATER[:, 1] + 6 * NOISE, ("times as large", "foretells", "before"), None),
     "steps": (LATER[:, 1] + 8 * (np.arange(len(LATER)) % 2), ("times as large", "foretells", "before"), None),
 }

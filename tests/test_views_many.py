@@ -26,7 +26,7 @@ from tocsin._statistics.base import WindowState
 from tocsin._statistics.view_model import MOST_COLUMNS, SILENT
 from tocsin._statistics.view_streams import EXACT, as_kept, history, latest, most_of, settling, summed
 from tocsin._statistics.views import ViewsLive
-from tocsin._streams.fleet.changes import CHANGE_OF_VIEWS
+from tocsin._streams.fleet.changes import CHANGE_OF_HEARD
 from tocsin._streams.fleet.view_states import ViewStates
 from tocsin._streams.promise import promising
 
@@ -278,7 +278,7 @@ def test_changes_are_small() -> None:
     carried.take(*flat(streams()[:80]))
     step = carried.fleet.step(KEYS[:1], [carried.states[KEYS[0]]], streams()[80:81, 0], [0], [80], changes=True)
     (change,), (state,) = step.changes, step.states
-    assert int.from_bytes(change[:2], "little") == CHANGE_OF_VIEWS
+    assert int.from_bytes(change[:2], "little") == CHANGE_OF_HEARD
     assert len(change) < len(state) - 3 * (len(history(views_of(fitted()).begin(0), 0)) - 2) * 2
     assert Fleet.applied(change, carried.states[KEYS[0]]) == state
     for wrong in (None, state[:-1], carried.states[KEYS[1]]):
@@ -293,7 +293,7 @@ def test_states_are_small() -> None:
     detector = Detector(2000, Views(), paths=6, seed=1).fit(remembering(600, 8), progress=False)
     assert detector.windows_ == (5, 25)
     (state,) = Fleet(detector).step(["a"], [None], remembering(300, 8), np.zeros(300, int), np.arange(300)).states
-    assert len(state) <= 3566 + 50
+    assert len(state) <= 3566 + 50 + 12 * 8
     assert len(state) < 4096
 
 

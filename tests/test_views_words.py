@@ -93,7 +93,8 @@ def test_a_fit_tells_what_it_rehearsed(tmp_path: Path) -> None:
     assert "flow" in facts["rehearsal"]["wandering"]
     assert str(rehearsal).removeprefix("rehearsed ") in told
     assert {channel["column"] for channel in facts["channels"]} == {*REFERENCE[0], "(newly missing)"}
-    assert {channel["view"] for channel in facts["channels"]} == {"level", "prediction error", "change", "moving level"}
+    views = {channel["view"] for channel in facts["channels"]}
+    assert views == {"level", "prediction error", "change", "moving level", "stopped"}
     assert (facts["start"], facts["references"], facts["points_to_halve"]) == ("cold", "worlds", None)
 
 

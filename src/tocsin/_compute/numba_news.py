@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import frexp
+
 import numpy as np
 
 from tocsin._compute.arrays import Float64Array, Int64Array
@@ -35,9 +37,10 @@ def news_watch(
     known: Float64Array,
     stops: Float64Array,
     alone: Float64Array,
+    lasting: bool,
 ) -> tuple[Int64Array, Float64Array]:
     found, rare = np.empty(len(points), np.int64), np.empty(len(points))
-    _watch(points, owner, heard, layout, limits, spans, quiet, rates, first, known, stops, alone, found, rare)
+    _watch(points, owner, heard, layout, limits, spans, quiet, rates, first, known, stops, alone, lasting, found, rare)
     return found, rare
 
 
@@ -55,6 +58,7 @@ def _watch(
     known: Float64Array,
     stops: Float64Array,
     alone: Float64Array,
+    lasting: bool,
     found: Int64Array,
     rare: Float64Array,
 ) -> None:
@@ -122,5 +126,5 @@ def _watch(
             if equal:
                 needed = stops[place, 0] if is_known else alone[c, 0]
                 rate = stops[place, 1] if is_known else alone[c, 1]
-                if ties >= needed and rate < rare[i]:
+                if ties >= needed and rate < rare[i] and (not lasting or frexp(ties / needed)[0] == 0.5):
                     found[i], rare[i] = c * SLOTS + 2 * MARKS, rate

@@ -10,6 +10,8 @@ C columns are heard, each with what is kept of it:
 
 from __future__ import annotations
 
+from math import frexp
+
 import numpy as np
 
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
@@ -45,6 +47,7 @@ def news_watch(
     known: Float64Array,
     stops: Float64Array,
     alone: Float64Array,
+    lasting: bool,
 ) -> tuple[Int64Array, Float64Array]:
     """Which channel rings with each row (n, D), the rarest of them, and the log of its chance; -1 and inf if none.
 
@@ -55,6 +58,7 @@ def news_watch(
         window, (kinds, 2, ROWS + 1), infinite where that does not ring.
     known, stops, alone: values of the reference, rising within columns first[c] to first[c + 1]; ties with which each
         rings and the log of their chance; the same for other values of each column.
+    lasting: whether what is kept outlives alarms: ties then ring once, and again whenever they have doubled.
     """
     found, rare = np.full(len(points), -1), np.full(len(points), np.inf)
     for i, row in enumerate(points):
@@ -80,7 +84,7 @@ def news_watch(
             kept[TIES] = min(kept[TIES] + 1, MOST_TIES) if equal else 0
             kept[LAST] = np.inf if gone else value
             needed, rate = stops[first[c] + place] if is_known else alone[c]
-            if kept[TIES] >= needed and rate < rare[i]:
+            if kept[TIES] >= needed and rate < rare[i] and (not lasting or frexp(kept[TIES] / needed)[0] == 0.5):
                 found[i], rare[i] = c * SLOTS + 2 * MARKS, rate
     return found, rare
 

@@ -491,6 +491,7 @@ class Hot(Protocol):
         known: Float64Array,
         stops: Float64Array,
         alone: Float64Array,
+        lasting: bool,
     ) -> tuple[Int64Array, Float64Array]: ...
 
     def stretch_maxima(self, paths: Float64Array, edges: Int64Array) -> Float64Array: ...

@@ -73,10 +73,8 @@ class DetectorBase(Generic[C]):
         """The run after another, or the first. anew: forget what was heard before it, if runs go on with that."""
         number = 0 if before is None else before.number + 1
         if before is not None and fitted.live.goes_on and not anew:
-            windows = fitted.live.renew(before.windows)
-        else:
-            windows = fitted.live.begin(number)
-        return Run.begun(windows, fitted.widest, number)
+            return replace(Run.begun(fitted.live.renew(before.windows), fitted.widest, number), heard=before.heard)
+        return Run.begun(fitted.live.begin(number), fitted.widest, number)
 
     def _deploy(self, fitted: Fitted[C], run: Run | None = None) -> None:
         """Watch with this from now on, at the start of a first run or in this one."""

@@ -73,8 +73,9 @@ def check_fitted(saved: Any, at: str, kind: type[Thresholds]) -> None:
         must(calibration.guard <= sizes.points, f"{at}.calibration.guard", calibration.guard, "within the reference")
         must(calibration.block == 1 or saved.get("edges") is not None, f"{at}.edges", None, "there: blocks need them")
         must(not rehearsed or not sizes.warm, f"{at}.start", saved["start"], "cold: it goes on from the reference")
-        alone = calibration.block == 1 and not rehearsed and not isinstance(intake, Objects | Represented)
-        must(not saved.get("hears") or alone, f"{at}.hears", True, "false, but of independent rows of columns")
+        columns = not isinstance(intake, Objects | Represented) and not (rehearsed and isinstance(intake, Contextual))
+        alone = calibration.block == 1 and columns
+        must(not saved.get("hears") or alone, f"{at}.hears", True, "false, but of columns, independent or with views")
         explained = sizes.columns is None or rehearsed or saved.get("rang") is not None
         must(explained, f"{at}.rang", None, "there: explanations need them")
     else:

@@ -22,7 +22,8 @@ from tocsin._common.errors import InputError
 from tocsin._common.seeds import Purpose, generator
 from tocsin._compute import Functions
 from tocsin._compute.arrays import Float32Array, Float64Array
-from tocsin._data.intake import Learned
+from tocsin._data.contextual import Contextual
+from tocsin._data.intake import Intake, Learned, Rows, Tabular
 from tocsin._execution.progress import progress_bar
 from tocsin._execution.threads import Threads
 from tocsin._state import Fitted
@@ -115,7 +116,7 @@ class RehearsedFit:
         normaliser = Normaliser(np.zeros(count), np.ones(count), 0.0)
         return Fitted(
             LiveFamily([live]), normaliser, calibration, self.windows, learned.intake, points, None, "cold", self.seed,
-            self.functions, self.resets, edges, learned.rows, None,
+            self.functions, self.resets, edges, learned.rows, None, hears=hears(learned.intake),
         )  # fmt: skip
 
     def _spans(self, edges: np.ndarray) -> Spans:
@@ -201,6 +202,11 @@ class RehearsedFit:
             learned.intake.names, learned.intake.owners, self.functions,
         )  # fmt: skip
         return with_news(live, learned.points, learned.intake.told_by_moving, self.ert)
+
+
+def hears(intake: Intake) -> bool:
+    """Whether columns may be numbers that stop: residuals of a context are alike where contexts are."""
+    return isinstance(intake, Rows | Tabular) and not isinstance(intake, Contextual)
 
 
 def pace_of(found: Found, following: Following) -> Pace:

@@ -150,8 +150,34 @@ def advance_until_alarm(fitted: Fitted[C], run: Run, points: Points) -> tuple[Ou
     return Outcomes.join(pieces), run
 
 
-def advance_going_on(fitted: Fitted[C], run: Run, points: Points, observed: list[object]) -> tuple[Outcomes, Run]:
-    """`advance_with_resets` where a new run goes on with the windows of the one before: all points in one go."""
+def advance_going_on(
+    fitted: Fitted[C], run: Run, points: Points, observed: list[Any], begin: Callable[[Run], Run]
+) -> tuple[Outcomes, Run]:
+    """`advance_with_resets` where a new run goes on with the windows of the one before: all points in one go, but for
+    those that ring by news, with which a piece ends."""
+    ear = fitted.ear
+    if ear is None or not len(points):
+        return _heard_through(fitted, run, points, observed)
+    heard, found = listened(ear, run, points)
+    pieces, position = list[Outcomes](), 0
+    for stop in [*(np.flatnonzero(found.slot >= 0) + 1).tolist(), len(points)]:
+        if stop == position:
+            continue
+        if run.alarm is not None:
+            run = begin(run)  # after an alarm of news, windows do not know that they begin anew
+        here = slice(position, stop)
+        outcomes, run = _heard_through(fitted, run, points[here], [own[here] for own in observed])
+        outcomes = ear.told(outcomes, Found(found.slot[here], found.log_rate[here]))
+        if outcomes.alarm[-1]:
+            run.alarm = outcomes[len(outcomes) - 1]
+        pieces.append(outcomes)
+        position = stop
+    run.heard = heard
+    return Outcomes.join(pieces), run
+
+
+def _heard_through(fitted: Fitted[C], run: Run, points: Points, observed: list[Any]) -> tuple[Outcomes, Run]:
+    """All points in one go, through alarms of statistics."""
     count = len(points)
     learning = learnt_from(fitted, run, count)
     values, spoke = fitted.live.listen(run.windows, observed) if count else (np.empty((0, 1)), np.empty(0, np.int64))
@@ -179,7 +205,7 @@ def advance_with_resets(
 ) -> tuple[Outcomes, Run]:
     """Outcomes of all points, and the last run; `begin` makes the one after a run, with the point after its alarm."""
     if fitted.live.goes_on:
-        return advance_going_on(fitted, run, points, observed)
+        return advance_going_on(fitted, run, points, observed, begin)
     pieces, position, size = [advance(fitted, run, points, observed, 0, 0)], 0, SHORTEST_PIECE
     while position < len(points):
         if run.alarm is not None:

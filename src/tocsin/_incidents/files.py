@@ -62,7 +62,7 @@ def check_monitor(
             "hears": truth,
             "calm": Whole(0, EVER),
             "scene_at": Whole(0, EVER),
-            "taught": Maybe(Array("f4", (1, len(fitted.channels)), 1.0, LOUDEST)),
+            "taught": Maybe(Array("f4", (1, len(fitted.live.channels)), 1.0, LOUDEST)),
             "muted_until": Whole(0, EVER),
             "incidents": Many(INCIDENT),
             "scenes": Many(Record({"number": Whole(1), "before": Whole(-EVER, EVER), "run": a_run}), most=REMEMBERED),

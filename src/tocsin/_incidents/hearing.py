@@ -58,7 +58,8 @@ def opened(fitted: Fitted[Calibration], run: Run) -> Run:
     if live is None:
         return run
     state = dict(run.windows[0])
-    state["scale"] = np.maximum(state["scale"] / _taught(live, state), 1.0).astype(np.float32)
+    if run.alarm is None or run.alarm.channel in live.channels:  # news beside views has taught them nothing
+        state["scale"] = np.maximum(state["scale"] / _taught(live, state), 1.0).astype(np.float32)
     state["clock"] = state["clock"] * np.array([[0, 1]])
     return replace(run, windows=[state])
 

@@ -22,6 +22,7 @@ import numpy as np
 from tocsin._common.seeds import Purpose, generator
 from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 from tocsin._power.changes import MEAN_OF, Cells, Change, Scene, together
+from tocsin._state.news import Ear
 from tocsin._statistics.base import WindowState, snapshot
 from tocsin._statistics.own_levels import OwnLevels
 from tocsin._statistics.view_model import Model
@@ -43,6 +44,7 @@ class Stretches:
     """Where trials can begin in a reference, and how the detector is there.
 
     points, edges: the reference, and where its groups begin.  wanted: rows of a trial, if there are as many.
+    ear: what hears beside the views which columns stop, if anything does.
     """
 
     live: ViewsLive
@@ -51,6 +53,7 @@ class Stretches:
     cells: Cells
     seed: int
     wanted: int
+    ear: Ear | None = None
     ordered = True
 
     @cached_property
@@ -100,11 +103,21 @@ class Stretches:
         heard = Heard(live, state, values.reshape(len(quiet), -1, width).max(1))
         scene = self._scene(onset, trial)
         found = [np.array([first(heard.quiet.max(1), live.level)])]
-        found += [
-            heard.delays(self._watched(own[0]), self.cells.changed(own, scene), len(own))
-            for own in together(changes, quiet.size)
-        ]
+        for own in together(changes, quiet.size):
+            points = self.cells.changed(own, scene)
+            by_views = heard.delays(self._watched(own[0]), points, len(own))
+            found.append(np.minimum(by_views, self._stops(onset, points, len(own))))
         return np.concatenate(found)
+
+    def _stops(self, onset: int, points: Float64Array, count: int) -> Float64Array:
+        """Rows until a column rings that stops, of so many streams that follow from there; inf if none does."""
+        if self.ear is None:
+            return np.full(count, np.inf)
+        kept, owner = self.ear.begun(count), np.arange(count)
+        self.ear.watch(kept, np.repeat(self.points[onset - 1 : onset], count, axis=0), owner)
+        rows = len(points) // count
+        rings = self.ear.watch(kept, points, np.repeat(owner, rows)).slot.reshape(count, rows) >= 0
+        return np.where(rings.any(1), rings.argmax(1) + 1.0, np.inf)
 
     def _watched(self, change: Change) -> tuple[int, ...] | None:
         """The places of what a change touches among what is watched; None if that may be anything."""

@@ -30,7 +30,7 @@ def stage_of(fitted: Fitted[Calibration], places: Int64Array | None, cells: Cell
     if isinstance(live, ViewsLive):
         edges = np.array([0, len(fitted.reference)]) if fitted.edges is None else fitted.edges
         kind = RecordedStretches if live.has_baselines else Stretches
-        return kind(live, fitted.reference, edges, cells, fitted.seed, wanted)
+        return kind(live, fitted.reference, edges, cells, fitted.seed, wanted, fitted.ear)
     return Draws(fitted, places, cells, fitted.seed, wanted)
 
 

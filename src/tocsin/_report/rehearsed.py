@@ -7,6 +7,7 @@ import numpy as np
 from tocsin._common.wording import counted, listed
 from tocsin._detector.base import fitted_of
 from tocsin._detector.detector import Detector
+from tocsin._statistics.base import Channel
 from tocsin._statistics.view_model import NEWS
 from tocsin._statistics.views import ViewsLive
 
@@ -27,14 +28,27 @@ def channels(detector: Detector) -> str:
     return (
         f"{len(own):,}: {counted(len(views), 'view')} of {what} ({listed(views)}), means over "
         f"{listed(detector.windows_)} observations, and spreads ({listed(spread)}) over {detector.windows_[-1]}"
-        f"{and_news(detector)}"
+        f"{and_news(detector)}{_and_stops(detector)}"
     )
 
 
 def and_news(detector: Detector) -> str:
     """What is heard besides, if anything is."""
-    news = {channel.column for channel in detector.channels_ if channel.statistic == NEWS}
+    beside = _stops(detector)
+    news = {own.column for own in detector.channels_ if own.statistic == NEWS and own not in beside}
     return f"; and what the reference never shows, in {counted(len(news), 'column')}" if news else ""
+
+
+def _and_stops(detector: Detector) -> str:
+    """What may stop."""
+    beside = _stops(detector)
+    return f"; and numbers that stop, in {counted(len(beside), 'column')}" if beside else ""
+
+
+def _stops(detector: Detector) -> tuple[Channel, ...]:
+    """Channels of columns that stop, beside views."""
+    fitted = fitted_of(detector)
+    return fitted.ear.channels if fitted.ear is not None and fitted.live.goes_on else ()
 
 
 def silence(detector: Detector) -> str:

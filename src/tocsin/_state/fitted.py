@@ -67,7 +67,13 @@ class Fitted(Caching, Generic[C]):
     @cached_property
     def ear(self) -> Ear | None:
         """What hears news beside the statistics, if anything does."""
-        return Ear.of(self.intake, self.reference, self.calibration, self.functions.nearby) if self.hears else None
+        if not self.hears:
+            return None
+        given = self.calibration, self.functions.nearby
+        if self.live.goes_on:
+            edges = np.array([0, len(self.reference)]) if self.edges is None else self.edges
+            return Ear.of_views(self.intake, self.reference, edges, *given)
+        return Ear.of(self.intake, self.reference, *given)
 
     @property
     def numeric(self) -> bool:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -42,7 +43,7 @@ from tocsin._data.intake import Intake, Rows, Tabular
 from tocsin._data.tables.column import NUMERIC
 from tocsin._state.outcomes import Outcome, Outcomes
 from tocsin._statistics.base import Channel
-from tocsin._statistics.chance import log_chance, stopping
+from tocsin._statistics.chance import log_chance, runs_of, standing, stopping
 from tocsin._statistics.view_model import NEWS
 
 SHARE = 0.01
@@ -84,6 +85,7 @@ class Ear(Caching):
     """What a reference makes of rows to come; see `numpy_news.news_watch` for the tables.
 
     names: of the columns.  log_weight: of a chance, to that of anything as rare in any column.
+    lasting: whether what is kept outlives alarms; see `of_views`.
     """
 
     names: tuple[str, ...]
@@ -98,6 +100,7 @@ class Ear(Caching):
     log_weight: float
     limits_of_rule: Thresholds
     compute: Functions
+    lasting: bool = False
 
     @classmethod
     def of(cls, intake: Intake, reference: Float64Array, limits: Thresholds, compute: Functions) -> Ear | None:
@@ -136,6 +139,34 @@ class Ear(Caching):
         return cls(
             intake.names, layout, bounds, quiet, rates, first, np.concatenate(known), np.concatenate(stops), alone,
             math.log(listened / SHARE), limits, compute,
+        )  # fmt: skip
+
+    @classmethod
+    def of_views(
+        cls, intake: Intake, reference: Float64Array, edges: Int64Array, limits: Thresholds, compute: Functions
+    ) -> Ear | None:
+        """Beside views: which numbers stop, in a reference whose rows are not independent; its own runs of equal values
+        say how long is too long. A run of the detector goes on with what the one before it has heard: a column rings
+        once, and again whenever it has stood for twice as long. None where observations have no such columns.
+        """
+        if not isinstance(intake, Rows | Tabular) or isinstance(intake, Contextual):
+            return None
+        every = layout_of(intake)
+        layout = every[every[:, 2] == NUMBER]
+        names = tuple(name for name, form in zip(intake.names, every[:, 2].tolist(), strict=True) if form == NUMBER)
+        columns = len(layout)
+        if not columns:
+            return None
+        values, missing = news_values(reference, layout)
+        log_allowed = math.log(SHARE / (getattr(limits, "nominal", limits.ert) * columns))
+        alone = [
+            standing(runs_of(values[:, c], ~missing[:, c], edges), len(values), log_allowed) for c in range(columns)
+        ]
+        nothing = np.full((1, len(SPANS), ROWS + 1), np.inf)
+        return cls(
+            names, layout, np.tile([-np.inf, np.inf], (columns, 1)), np.zeros((columns, MARKS), np.int64), nothing,
+            np.zeros(columns + 1, np.int64), np.empty(0), np.empty((0, 2)), np.array(alone),
+            math.log(columns / SHARE), limits, compute, lasting=True,
         )  # fmt: skip
 
     @cached_property
@@ -183,10 +214,11 @@ class Ear(Caching):
         return Found(*self.compute.news_watch(rows, owner, heard, *self._tables))
 
     @cached_property
-    def _tables(self) -> tuple[Array, ...]:
+    def _tables(self) -> tuple[Any, ...]:
         spans = np.array(SPANS, np.int64)
         return (
             self.layout, self.limits, spans, self.quiet, self.rates, self.first, self.known, self.stops, self.alone,
+            self.lasting,
         )  # fmt: skip
 
     def ringing(self, heard: Float64Array) -> list[Ringing]:

@@ -17,10 +17,13 @@ import math
 
 import numpy as np
 
-from tocsin._compute.arrays import Float64Array, Int64Array
+from tocsin._compute.arrays import BoolArray, Float64Array, Int64Array
 
 MOST_ROWS = 100_000
 """Rows in succession that are looked for, at most."""
+
+LEAST_TIMES = 3
+"""The longest run of equal values that the reference has, so often at least, is one that says something."""
 
 
 def log_chance(window: int, rows: int, seen: int, count: int) -> float:
@@ -46,6 +49,43 @@ def stopping(seen: Int64Array, count: int, log_allowed: float) -> Float64Array:
         if rows := _needed(own, count, log_allowed):
             found[k] = rows, log_succession(rows, own, count)
     return found[places]
+
+
+def standing(runs: Int64Array, count: int, log_allowed: float) -> tuple[float, float]:
+    """How often a value may come again at once where rows are not independent, and the log of the chance of that for
+    each row; infinite where the reference makes no number of times implausible.
+
+    runs: the lengths of the reference's own runs of equal values, in rows.  That a further run is longer than k times
+    the longest of R has a probability of (1 ... k) / ((R + 1) ... (R + k)) at most if their lengths are geometric,
+    whatever the mean. Long runs may be of another sort than most: so the same is asked of what those more than half as
+    long as the longest have beyond that.
+
+    >>> standing(np.ones(200, np.int64), 200, math.log(1e-5))[0], standing(np.full(20, 10), 200, math.log(1e-5))[0]
+    (3.0, 65.0)
+    """
+    longest, needed, rate = int(runs.max(initial=0)), 0, -math.inf
+    for floor in (0, longest // 2):
+        over = int((runs > floor).sum())
+        each = math.log(over / count) if over else 0.0
+        times = max(_needed(0, over, log_allowed - each), LEAST_TIMES) if over else 0
+        if not times or log_succession(times, 0, over) + each > log_allowed:
+            return math.inf, 0.0
+        needed = max(needed, floor + times * (longest - floor))
+        rate = max(rate, log_succession(times, 0, over) + each)
+    return (float(needed), rate) if needed <= MOST_ROWS else (math.inf, 0.0)
+
+
+def runs_of(values: Float64Array, there: BoolArray, edges: Int64Array) -> Int64Array:
+    """Lengths of runs of equal values, which neither gaps nor edges of groups belong to.
+
+    >>> runs_of(np.array([1.0, 1, 1, 2, 2, 2]), np.array([True] * 5 + [False]), np.array([0, 2, 6]))
+    array([2, 1, 2])
+    """
+    begins = np.ones(len(values), dtype=bool)
+    begins[1:] = (values[1:] != values[:-1]) | ~there[:-1]
+    begins[edges[:-1]] = True
+    number = np.cumsum(begins)[there]
+    return np.unique(number, return_counts=True)[1].astype(np.int64)
 
 
 def _needed(seen: int, count: int, log_allowed: float) -> int:

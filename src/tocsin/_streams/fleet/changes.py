@@ -21,7 +21,8 @@ from tocsin._compute.numpy_news import MARKS
 from tocsin._streams.fleet.states import HEAD, SUMMED, KeyStates, checksum
 
 CHANGE, CHANGE_OF_VIEWS, CHANGE_WITH_NEWS, CHANGE_OF_OWN = 0xC4A6, 0xC4A7, 0xC4A8, 0xC4A9
-"""Where a state has its version; the last of views with levels of their own."""
+CHANGE_OF_HEARD = 0xC4AA
+"""Where a state has its version; the last two of views with levels of their own, and of views with news beside."""
 
 MARK = np.dtype([("change", "<u2"), ("rows", "<u4"), ("widest", "<u4"), ("entered", "<u4")])
 MARK_WITH_NEWS = np.dtype([*MARK.descr, ("heard", "<u4")])
@@ -31,6 +32,9 @@ MARK_OF_VIEWS = np.dtype(
         ("entered", "<u4"),
     ]
 )  # fmt: skip
+
+
+MARK_OF_HEARD = np.dtype([*MARK_OF_VIEWS.descr, ("heard", "<u4")])
 
 
 class Piece(NamedTuple):
@@ -100,6 +104,7 @@ def _moved(pieces: Sequence[Piece], window: bytes, newest: bytes) -> list[bytes]
 
 FORMS = {
     CHANGE: MARK, CHANGE_OF_VIEWS: MARK_OF_VIEWS, CHANGE_WITH_NEWS: MARK_WITH_NEWS, CHANGE_OF_OWN: MARK_OF_VIEWS,
+    CHANGE_OF_HEARD: MARK_OF_HEARD,
 }  # fmt: skip
 
 
@@ -113,6 +118,9 @@ def _mark(kind: np.dtype[Any], entered: int) -> Any:
             return np.array((CHANGE, *sizes), MARK)[()]
         return np.array((CHANGE_WITH_NEWS, *sizes, kind["latest"].shape[0]), MARK_WITH_NEWS)[()]
     (columns, places), (_, whole), (channels,) = (kind[name].shape for name in ("rows", "rests", "scale"))
+    if "ties" in names:
+        sizes_of_views = columns, places, whole, channels, entered, kind["ties"].shape[0]
+        return np.array((CHANGE_OF_HEARD, *sizes_of_views), MARK_OF_HEARD)[()]
     change = CHANGE_OF_OWN if "own" in names else CHANGE_OF_VIEWS
     return np.array((change, columns, places, whole, channels, entered), MARK_OF_VIEWS)[()]
 
@@ -131,4 +139,7 @@ def _pieces(mark: Any) -> list[Piece]:
         Piece(columns, places, 2, entered), Piece(columns, whole, 1, min(entered, whole)),
         Piece(1, channels, 4, channels), Piece(1, 1, 8, 1),
     ]  # fmt: skip
+    if mark["change"] == CHANGE_OF_HEARD:
+        heard = int(mark["heard"]) * (4 + 8)
+        return [*pieces, Piece(1, heard, 1, heard)]
     return [*pieces, Piece(2, columns, 8, columns)] if mark["change"] == CHANGE_OF_OWN else pieces

@@ -12,10 +12,12 @@ from tocsin._compute.arrays import Array, Float64Array, Int64Array
 from tocsin._execution.threads import Threads
 from tocsin._explain.result import Explanation
 from tocsin._state import Fitted, Run
+from tocsin._state.news import Found
 from tocsin._state.outcomes import Outcome
 from tocsin._statistics.base import WindowState
 from tocsin._statistics.view_streams import Loudest, Places, begun, history, silenced, summed
 from tocsin._statistics.views import ViewsLive
+from tocsin._streams.fleet.listening import listened, to_news
 from tocsin._streams.fleet.prints import fingerprint_of
 from tocsin._streams.fleet.view_states import ViewStates, layout_of_views
 
@@ -30,7 +32,8 @@ class ViewWindows:
         self.fitted, self._live, self._executor = fitted, live, Threads(workers)
         places = Places.of(live.model.spans)
         self.columns, self.widest = live.past.shape[1], places.coarse
-        self.layout = layout_of_views(live.model.width, len(live.unit), places, own=live.has_baselines)
+        heard = 0 if fitted.ear is None else len(fitted.ear.layout)
+        self.layout = layout_of_views(live.model.width, len(live.unit), places, heard, own=live.has_baselines)
 
     @property
     def has_baselines(self) -> bool:
@@ -54,6 +57,8 @@ class ViewWindows:
             state, kept.sums = self._live.begin(0), None
             for k in chosen.tolist():
                 kept.put(k, state)
+            if kept.news is not None and self.fitted.ear is not None:
+                kept.news[chosen] = self.fitted.ear.begun(len(chosen))
             kept.entered[chosen] = self.widest
 
     def renew(self, kept: ViewStates, chosen: Int64Array) -> None:
@@ -70,7 +75,9 @@ class ViewWindows:
         self, kept: ViewStates, chosen: Int64Array, observed: Float64Array, first: Int64Array, stop: Int64Array
     ) -> tuple[Int64Array, Int64Array, list[Outcome]]:
         """Let points first..stop of each of these keys enter, up to its first alarm; where that is, who rang, how."""
-        state, last, found = self._streams(kept), stop.copy(), Loudest.of(len(observed))
+        ear, news = self.fitted.ear, kept.news
+        last = stop.copy() if ear is None or news is None else to_news(ear, news, chosen, observed, first, stop)
+        state, found = self._streams(kept), Loudest.of(len(observed))
         young = kept.age[chosen] < 0
 
         def some(start: int) -> None:
@@ -86,6 +93,10 @@ class ViewWindows:
         outcomes = self.fitted.rule(
             found.best[ends][:, None], kept.key[chosen], kept.run[chosen], time, found.which[ends]
         )
+        if ear is not None and news is not None:
+            news[chosen], heard = listened(ear, news, chosen, observed, first, last)
+            ends = np.cumsum(last - first) - 1
+            outcomes = ear.told(outcomes, Found(heard.slot[ends], heard.log_rate[ends]))
         rang = np.flatnonzero(outcomes.alarm)
         return last, rang, [outcomes[int(i)] for i in rang]
 

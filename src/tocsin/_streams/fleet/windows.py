@@ -15,13 +15,13 @@ from tocsin._compute.arrays import Array, Float64Array, Int64Array
 from tocsin._execution.threads import Threads
 from tocsin._explain.result import Explanation
 from tocsin._state import Fitted, Run
-from tocsin._state.news import Ear, Found
 from tocsin._state.outcomes import Outcome, Outcomes
 from tocsin._state.run import RECENT_WINDOWS
 from tocsin._statistics.mmd_bank import Observed
 from tocsin._statistics.mmd_gaussian import GaussianLive
 from tocsin._statistics.mmd_starts import Starts
 from tocsin._streams.bank import quiet_starts
+from tocsin._streams.fleet.listening import listened, places_of
 from tocsin._streams.fleet.prints import fingerprint_of
 from tocsin._streams.fleet.states import PairStates, layout
 
@@ -31,11 +31,6 @@ one of them is wanted."""
 
 KEYS_AT_ONCE = 64
 """Keys that one piece of work advances."""
-
-
-def places_of(first: Int64Array, sizes: Int64Array) -> Int64Array:
-    """Numbers from each of these on, as many as there are to be, one after the other."""
-    return np.repeat(first - np.cumsum(sizes) + sizes, sizes) + np.arange(sizes.sum())
 
 
 class Entering(NamedTuple):
@@ -150,7 +145,8 @@ class PairWindows:
         outcomes = self.outcomes(kept, chosen, seen, first, stop)
         ear, news = self.fitted.ear, None
         if ear is not None:
-            news, found = self._listened(ear, kept, chosen, observed.points, first, stop)
+            assert kept.news is not None
+            news, found = listened(ear, kept.news, chosen, observed.points, first, stop)
             outcomes = ear.told(outcomes, found)
         begins = np.cumsum(sizes) - sizes
         loud = np.flatnonzero(outcomes.alarm)
@@ -161,18 +157,9 @@ class PairWindows:
         self.take(kept, chosen, seen, first, last)
         if ear is not None and news is not None and kept.news is not None:
             if len(which):
-                news, _ = self._listened(ear, kept, chosen, observed.points, first, last)
+                news, _ = listened(ear, kept.news, chosen, observed.points, first, last)
             kept.news[chosen] = news
         return last, which, [outcomes[int(i)] for i in loud]
-
-    @staticmethod
-    def _listened(
-        ear: Ear, kept: PairStates, chosen: Int64Array, points: Float64Array, first: Int64Array, last: Int64Array
-    ) -> tuple[Float64Array, Found]:
-        """What these keys keep of news after points first..last of each, and what these ring; states do not change."""
-        assert kept.news is not None
-        news, sizes = kept.news[chosen], last - first
-        return news, ear.watch(news, points[places_of(first, sizes)], np.repeat(np.arange(len(chosen)), sizes))
 
     def carry(self, kept: PairStates, k: int, old: PairStates, earlier: Any) -> bool:
         """Let a key go on from the window that an earlier detector has left of it; whether it can."""
