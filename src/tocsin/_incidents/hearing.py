@@ -25,6 +25,9 @@ from tocsin._statistics.views import ViewsLive
 FOREVER, NEVER = 1e30, 1e9
 """Rows over which running scales forget, and a level, while an incident is open."""
 
+MUTED = SILENT / 10
+"""A unit in which nothing is heard, of a channel of a column that tells more than news."""
+
 WANDERS = 2.0
 """A level wanders that is foreseen so many times worse than its distance from a moving baseline."""
 
@@ -48,7 +51,7 @@ def _without_baselines(live: ViewsLive) -> Float64Array:
     level, moving = (slice(VIEWS.index(view) * places, (VIEWS.index(view) + 1) * places) for view in (LEVEL, MOVING))
     sizes = live.model.sizes
     told = units[level] * sizes[VIEWS.index(LEVEL)] <= WANDERS * units[moving] * sizes[VIEWS.index(MOVING)]
-    units[moving] = np.where(told, SILENT, units[moving])
+    units[moving] = np.where(told, MUTED, units[moving])
     return units.ravel()
 
 
