@@ -196,7 +196,7 @@ def noisy(rows: Float64Array, rng: np.random.Generator) -> None:
     ("plant", "words"),
     [
         (shifted, ("higher",)),
-        (stopped, ("smaller", "ceased")),
+        (stopped, ("in succession", "smaller", "ceased")),
         (noisy, ("times as large", "observations before", "foretells")),
     ],
 )

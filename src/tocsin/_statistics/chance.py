@@ -61,7 +61,7 @@ def standing(runs: Int64Array, count: int, log_allowed: float) -> tuple[float, f
     long as the longest have beyond that.
 
     >>> standing(np.ones(200, np.int64), 200, math.log(1e-5))[0], standing(np.full(20, 10), 200, math.log(1e-5))[0]
-    (3.0, 65.0)
+    (3.0, 40.0)
     """
     longest, needed, rate = int(runs.max(initial=0)), 0, -math.inf
     for floor in (0, longest // 2):

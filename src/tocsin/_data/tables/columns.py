@@ -1,4 +1,7 @@
-"""The columns of a reference, and how rows of a table become rows of numbers."""
+"""The columns of a reference, and how rows of a table become rows of numbers.
+
+A long file, since what a column is learnt to be and how its values are encoded must agree.
+"""
 
 from __future__ import annotations
 
