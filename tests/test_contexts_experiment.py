@@ -7,8 +7,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tocsin._common.errors import InputError
 from tocsin._experiments import context_sets, contexts, contexts_report
-from tocsin._experiments.base import Row
+from tocsin._experiments.base import Options, Result, Row
 from tocsin._experiments.context_laws import CONTEXT_LAWS, MOVES, as_table, drawn
 from tocsin._experiments.context_sets import RIG, SETS
 
@@ -97,3 +98,15 @@ def test_recorded_sets_are_cut() -> None:
         assert len(SETS[name].digest(folder)) == 16
     assert own.groups is not None
     assert [len(np.unique(own.groups)), len(own.reference), len(own.stream)] == [3, 1800, 1800]
+
+
+def test_all_data_are_there_before_work_begins(tmp_path: Path) -> None:
+    """A folder without the sets of own baselines is refused at once, and not when all else is done."""
+    for own in SETS.values():
+        (tmp_path / f"{own.file}.parquet").touch()
+
+    def perform(what: str, units: object) -> list[Result]:
+        raise AssertionError(f"worked on {what}")
+
+    with pytest.raises(InputError, match="has no wells_3w"):
+        contexts.measure(Options(data=tmp_path), perform)

@@ -15,8 +15,10 @@ from scipy import special
 
 from tocsin import MMD, Custom, Detector, Gaussian, InputError, Monitor, NotFittedError, Outcome, Outcomes, StorageError
 from tocsin._detector import storage
+from tocsin._detector.base import fitted_of, now
 from tocsin._incidents import monitor as room
 from tocsin._incidents.returning import Return
+from tocsin._statistics.views import ViewsLive
 
 
 def walk(rng: np.random.Generator, count: int, memory: float) -> np.ndarray:
@@ -176,6 +178,49 @@ def test_a_change_that_lasts_does_not_return(detectors: dict[str, Detector]) -> 
             monitor.update_many(walk(np.random.default_rng(100 + seed), 600, MEMORY.get(kind, 0.0)) + 2)
             claimed += len(monitor.incidents[0].returns) > 0
         assert claimed <= 5, kind
+
+
+def test_levels_that_return_are_soon_known_to_have(detectors: dict[str, Detector]) -> None:
+    """Within 3.5 widest windows, in 20 of 30 streams at least; the middle one of 30 others took 2.0.
+
+    With channels that compare with what was shortly before, nine of ten take more than 4.4.
+    """
+    widest, soon = detectors["views"].windows_[-1], 0
+    for seed in range(30):
+        rows = walk(np.random.default_rng(300 + seed), 800, 0.6)
+        rows[100:600] += 2.5
+        monitor = Monitor(detectors["views"])
+        monitor.update_many(rows)
+        ends = [each.ended or len(rows) for each in monitor.incidents if each.row < 600]
+        soon += 600 < ends[-1] <= 600 + 3.5 * widest
+    assert soon >= 20
+
+
+def test_views_know_afterwards_what_the_alarm_taught(detectors: dict[str, Detector]) -> None:
+    """Running scales are those of a detector alone one window after the alarm, as far as incidents let them grow."""
+    detector = detectors["views"]
+    live = fitted_of(detector).live.members[0]
+    assert isinstance(live, ViewsLive)
+    widest, most = detector.windows_[-1], live.pace.attack * live.pace.cap**2
+    compared = 0
+    for seed in range(10):
+        rows = walk(np.random.default_rng(700 + seed), 600, 0.6)
+        rows[100:150, 0] += 2.5
+        monitor, alone = Monitor(detector), copy(detector)
+        outcomes = monitor.update_many(rows)
+        first = monitor.incidents[0]
+        after = first.ended
+        if after is None or after < first.row + widest or first.row < 100 or outcomes.alarm[:after].sum() > 1:
+            continue
+        watched = Monitor(detector)
+        watched.update_many(rows[:after])
+        alone.update_many(rows[: first.row + widest])
+        kept, taught = (now(each)[1].windows[0]["scale"][0] for each in (watched.detector, alone))
+        raised = (taught > 1.5) & (taught < most)
+        np.testing.assert_allclose(kept[raised], taught[raised], rtol=1e-5)
+        assert raised.any()
+        compared += 1
+    assert compared >= 3
 
 
 def test_the_promise_is_kept_between_incidents(detectors: dict[str, Detector]) -> None:

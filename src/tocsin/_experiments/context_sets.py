@@ -68,7 +68,7 @@ def find(folder: Path | None) -> Path:
         raise InputError(
             "This experiment needs recorded streams: give ", Option("data", ...), f", a folder with {what}."
         )
-    missing = [f"{own.file}.parquet" for own in SETS.values() if own.path(folder) is None]
+    missing = dict.fromkeys(f"{own.file}.parquet" for own in SETS.values() if own.path(folder) is None)
     if missing:
         raise InputError(Option("data", str(folder)), f" has no {', '.join(missing)}. It needs {what}.")
     return folder

@@ -173,9 +173,10 @@ def _with_shift(stream: Table, column: str, place: int, size: float) -> Table:
 
 def measure(options: Options, perform: Perform) -> Tables:
     """A row per reference and method."""
+    folder = context_sets.find(options.data)
+    contexts_baselines.folders(folder)  # refuse what is not whole before time is spent
     simulated = list(_units(options))
     found = perform("contexts", simulated)
-    folder = context_sets.find(options.data)
     recorded = [
         Recorded(str(folder), SETS[name].digest(folder), name, place, options.seed)
         for name in SETS

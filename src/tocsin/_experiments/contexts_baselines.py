@@ -149,10 +149,15 @@ def tables(options: Options, perform: Perform) -> dict[str, Table]:
     fleets = list(_fleets(options))
     found = {"baselines_simulated": _rows(fleets, perform("simulated machines", fleets), _law)}
     if options.data is not None:
-        folders = {name: folder_of(options.data, name) for name in RECORDED}
-        halves = [Half(str(folders[name]), name, half, options.seed) for name in RECORDED for half in (0, 1)]
+        places = folders(options.data)
+        halves = [Half(str(places[name]), name, half, options.seed) for name in RECORDED for half in (0, 1)]
         found["baselines_recorded"] = _rows(halves, perform("recordings with levels of their own", halves), _set)
     return found
+
+
+def folders(data: Path) -> dict[str, Path]:
+    """Where in the user's folder each recorded set is."""
+    return {name: folder_of(data, name) for name in RECORDED}
 
 
 def _fleets(options: Options) -> Iterator[SimulatedFleet]:

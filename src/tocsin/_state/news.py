@@ -13,7 +13,7 @@ curve.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -254,7 +254,7 @@ class Ear(Caching):
         alarm[rows], statistic[rows] = True, loud
         others = len(outcomes.channels) - len(self.slots)
         loudest[rows] = others + np.searchsorted(self.slots, found.slot[rows])
-        return Outcomes(outcomes.time, alarm, statistic, outcomes.threshold, loudest, outcomes.channels, outcomes.curve)
+        return replace(outcomes, alarm=alarm, statistic=statistic, loudest=loudest)
 
     def told_one(self, outcome: Outcome, found: Found) -> Outcome:
         """The same for one."""
@@ -267,7 +267,7 @@ class Ear(Caching):
         curve = self.limits_of_rule.curve
         rarity = curve.rarity(loud) if curve else math.nan
         channel = self.channels[int(np.searchsorted(self.slots, slot))]
-        return Outcome(outcome.time, True, loud, outcome.threshold, rarity, channel)
+        return replace(outcome, alarm=True, statistic=loud, rarity=rarity, channel=channel)
 
     def level(self, log_rate: float, threshold: float) -> float:
         """Of news that rings."""
